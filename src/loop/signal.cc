@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/planted.h"
 
 namespace tubed::loop {
 
@@ -46,6 +47,7 @@ void ignore_signals_until_exit(std::initializer_list<int> numbers) {
 
 void ignore_broken_pipes() {
   std::signal(SIGPIPE, SIG_IGN);
+  if (!TUBED_PLANTED(large_logs_end_the_process)) std::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace tubed::loop

@@ -40,8 +40,8 @@ class ExitAtSignal {
 // destruction of a Signal restores the kernel's default action, which would kill the process.
 void ignore_signals_until_exit(std::initializer_list<int> numbers);
 
-// A write to a closed connection returns an error from now on, instead of ending the process with
-// SIGPIPE.
+// A write to a closed connection, or beyond the limit of a file's size, returns an error from now
+// on, instead of ending the process with SIGPIPE or SIGXFSZ.
 void ignore_broken_pipes();
 
 }  // namespace tubed::loop

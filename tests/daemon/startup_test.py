@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import PROGRAM, SECONDS, Client, DaemonTest, preloaded, run, until
+from harness import PROGRAM, SECONDS, Client, DaemonTest, preloaded, until
 
 # Ends as the program does that it becomes, whose words are its arguments.
 WITHOUT_SIGNALS = """
@@ -135,13 +135,16 @@ class FewResources(DaemonTest):
         # From the fifth call on libuv starts its threads: they were possible a moment ago.
         for count in (0, 3, 4, 7):
             with self.subTest(threads=count):
-                code, _, errors = run("-l", "127.0.0.1:0", "-b", str(self.journal),
-                                      environment=self.few_threads(count))
-                lines = [line for line in errors.splitlines() if line.startswith("tubed: ")]
-                self.assertEqual((code, len(lines)), (RESOURCES, 1), errors)
+                daemon = self.start("-b", str(self.journal), environment=self.few_threads(count))
+                daemon.expected_code = RESOURCES
+                until("the server to end or to be ready",
+                      lambda daemon=daemon: daemon.log_ended or daemon.lines_with("recovered"))
+                self.assertEqual(daemon.lines_with("recovered"), [])
+                self.assertEqual(daemon.wait(), RESOURCES)
+                lines = daemon.lines_with("tubed: ")
+                self.assertEqual(len(lines), 1, daemon.lines)
                 self.assertIn("threads", lines[0])
                 self.assertIn("ulimit -u", lines[0])
-                self.assertNotIn("recovered", errors)
 
     def test_a_server_has_its_threads_before_its_first_put(self):
         daemon = self.start("-b", str(self.journal), environment=self.few_threads(8))
@@ -163,6 +166,23 @@ class FewResources(DaemonTest):
                     self.assertEqual(code, RESOURCES, errors)
                     self.assertIn(f"at most {most} may be open", errors)
                     self.assertEqual(errors.count("\n"), 1, errors)
+
+    def test_a_log_that_has_reached_the_limit_of_a_file_ends_no_server(self):
+        log, path = self.directory / "log", self.directory / "socket"
+        log.write_bytes(bytes(4096))
+        with log.open("ab") as stream:
+            process = subprocess.Popen(
+                ["bash", "-c", 'ulimit -f 4; exec "$0" "$@"', PROGRAM, "-l", f"unix:{path}"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stream)
+        self.addCleanup(process.kill)
+        until("the server to listen or to end",
+              lambda: connects(path) or process.poll() is not None)
+        client = Client(f"unix:{path}")
+        client.put(b"x")
+        client.close()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(SECONDS), 0)
+        self.assertEqual(log.stat().st_size, 4096)
 
     def test_enough_descriptors_for_a_start_are_enough_to_serve(self):
         """Whatever the limit: the server serves, or one line says why it does not."""
