@@ -22,6 +22,7 @@ commands follow from the seed, except the ids in them, which are those of the se
 
 import argparse
 import collections
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -503,7 +504,10 @@ class Fuzz:
     def check_that_it_answers(self):
         try:
             client = harness.Client(self.daemon.addresses[0])
-            reply = client.ask("list-tube-used")
+            # A server with as many connections as it may have has closed this one, after its answer.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                client.send(b"list-tube-used\r\n")
+            reply = client.line()
             client.close()
         except (OSError, AssertionError) as error:
             raise Failure(f"the server does not answer: {error}") from None
