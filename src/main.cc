@@ -123,10 +123,15 @@ int serve(const CommandLine& line, const Settings& settings) {
   if (auto begun = server.begin_test_mode(); !begun) {
     return fail(kExitConfig, begun.error().message);
   }
+  if (pid_file != nullptr) {
+    server.on_drain([&pid_file](bool draining) { pid_file->set_flag(draining); });
+  }
+  const int code = server.run();
   // After a disk failure the disk may never answer: exit without waiting for the thread pool.
-  if (const int code = server.run(); code != 0) os::exit_now(code);
+  if (server.failed()) os::exit_now(code);
   loop::ignore_signals_until_exit({SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT});
-  return 0;
+  if (pid_file != nullptr) pid_file->close_with(server.last_status());
+  return code;
 }
 
 int run(std::span<const char* const> args) {

@@ -29,6 +29,9 @@ _tubed() {
     --drain-exit)
       mapfile -t COMPREPLY < <(compgen -W 'never when-idle when-empty' -- "$current")
       ;;
+    --drain-reserves)
+      mapfile -t COMPREPLY < <(compgen -W 'refuse serve' -- "$current")
+      ;;
     --http-api)
       mapfile -t COMPREPLY < <(compgen -W 'off read full' -- "$current")
       ;;
@@ -143,6 +146,7 @@ _tubed() {
         --timeouts-handshake
         --timeouts-shutdown
         --drain-exit
+        --drain-reserves
         --drain-timeout
         --http-listen
         --http-api

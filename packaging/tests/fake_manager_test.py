@@ -45,6 +45,9 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
+DRAIN_TIMED_OUT = 79  # the exit code
+
+
 class Manager:
     """The socket that NOTIFY_SOCKET names, and every message that came, in order."""
 
@@ -771,7 +774,8 @@ class Drain(ManagerTest):
         begin = time.monotonic()
         self.drain(daemon)
         self.assertEqual(client.rest(), b"")
-        self.assertEqual(daemon.wait(), 0)
+        daemon.expected_code = DRAIN_TIMED_OUT
+        self.assertEqual(daemon.wait(), DRAIN_TIMED_OUT)
         self.assertGreater(time.monotonic() - begin, 0.25)
         again = self.start("-b", str(journal))
         self.assertEqual(self.connect(again).stats()["current-jobs-ready"], 2)
@@ -786,8 +790,9 @@ class Drain(ManagerTest):
         self.assertEqual(client.ask(f"release {job} 0 0"), "RELEASED")
         self.assertEqual(daemon.wait(), 0)
 
-    def last_status(self, daemon):
-        self.assertEqual(daemon.wait(), 0)
+    def last_status(self, daemon, code=0):
+        daemon.expected_code = code
+        self.assertEqual(daemon.wait(), code)
         daemon.manager.catch_up()
         return daemon.manager.statuses()[-1]
 
@@ -805,14 +810,15 @@ class Drain(ManagerTest):
             self.assertEqual(self.last_status(daemon),
                              f"drained: 1 ready jobs, 1 delayed, 1 buried {end}")
 
-    def test_after_the_timeout_the_last_status_is_drained(self):
+    def test_after_the_timeout_the_last_status_counts_the_interrupted_jobs(self):
         daemon = self.serve("--drain-exit", "when-empty", "--drain-timeout", "100ms")
         client = self.connect(daemon)
         client.put()
         client.reserve()
         daemon.signal(signal.SIGUSR1)
-        self.assertEqual(self.last_status(daemon),
-                         "drained: 1 ready jobs, 0 delayed, 0 buried are lost")
+        self.assertEqual(self.last_status(daemon, DRAIN_TIMED_OUT),
+                         "drain.timeout is over, 1 jobs interrupted: "
+                         "1 ready jobs, 0 delayed, 0 buried are lost")
 
     def test_a_stop_during_a_drain_is_no_drain(self):
         daemon = self.serve("--drain-exit", "when-empty")
@@ -838,6 +844,10 @@ class Drain(ManagerTest):
             client.put()
 
 
+DRAINS = ("The server drains: it refuses puts, and it gives out no jobs and ends once no job is "
+          "reserved, or after drain.timeout.\n")
+
+
 class DrainTask(ManagerTest):
     """`tubed --drain`, which finds the server by the setting pid_file."""
 
@@ -849,8 +859,21 @@ class DrainTask(ManagerTest):
         until("the file", lambda: self.pid_file.exists()
               and self.pid_file.read_text(encoding="ascii") == f"{daemon.pid}\n")
 
-    def config(self, end):
-        return self.write_config(f'pid_file = "{self.pid_file}"\n[drain]\nexit = "{end}"\n')
+    def config(self, end, more=""):
+        return self.write_config(
+            f'pid_file = "{self.pid_file}"\n[drain]\nexit = "{end}"\n{more}')
+
+    def start_task(self, config):
+        """`tubed --drain`, which runs while the server drains."""
+        task = subprocess.Popen([PROGRAM, "--config", config, "--drain"], text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+        def end():
+            task.kill()
+            task.communicate(timeout=SECONDS)
+        self.addCleanup(end)
+        return task
 
     def test_the_file_exists_while_the_server_runs(self):
         daemon = self.start("--config", self.config("never"))
@@ -867,7 +890,8 @@ class DrainTask(ManagerTest):
         self.assertEqual(output, "The server drains: it refuses puts, and drain.exit is "
                                  "\"never\", so it does not end.\n")
         client = self.connect(daemon)
-        until("the server to drain", lambda: client.stats()["draining"] == "true")
+        # The task has waited until the server drains.
+        self.assertEqual(client.stats()["draining"], "true")
 
     def test_waits_for_the_end_of_the_server(self):
         config = self.config("when-idle")
@@ -875,23 +899,81 @@ class DrainTask(ManagerTest):
         client = self.connect(daemon)
         job = client.put()
         client.reserve()
-        task = subprocess.Popen([PROGRAM, "--config", config, "--drain"],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.DEVNULL, text=True)
-        try:
-            daemon.wait_for_line("draining")
-            self.assertEqual(task.stdout.readline(),
-                             "The server drains: it refuses puts, and it ends once no job is "
-                             "reserved, or after drain.timeout.\n")
-            self.assertIsNone(task.poll())
-            self.assertEqual(client.ask(f"delete {job}"), "DELETED")
-            self.assertEqual(task.communicate(timeout=SECONDS)[0], "The server has ended.\n")
-            self.assertEqual(task.returncode, 0)
-            self.assertEqual(daemon.wait(), 0)
-        finally:
-            if task.poll() is None:
-                task.kill()
-                task.wait()
+        task = self.start_task(config)
+        self.assertEqual(task.stdout.readline(), DRAINS)
+        self.assertIsNone(task.poll())
+        self.assertEqual(client.ask(f"delete {job}"), "DELETED")
+        self.assertEqual(task.communicate(timeout=SECONDS),
+                         ("The server has ended, drained: no job is left.\n", ""))
+        self.assertEqual(task.returncode, 0)
+        self.assertEqual(daemon.wait(), 0)
+
+    def test_a_backlog_interrupts_no_worker(self):
+        config = self.config("when-idle")
+        daemon = self.start("--config", config)
+        busy, idle = self.connect(daemon), self.connect(daemon)
+        job = busy.put()
+        busy.put()
+        busy.reserve()
+        task = self.start_task(config)
+        self.assertEqual(task.stdout.readline(), DRAINS)
+        self.assertEqual(idle.ask("reserve-with-timeout 0"), "TIMED_OUT")
+        idle.send(b"reserve\r\n")
+        self.assertEqual(busy.ask(f"touch {job}"), "TOUCHED")
+        self.assertEqual(busy.ask(f"delete {job}"), "DELETED")
+        self.assertEqual(idle.rest(), b"")
+        self.assertEqual(task.communicate(timeout=SECONDS)[0],
+                         "The server has ended, drained: "
+                         "1 ready jobs, 0 delayed, 0 buried are lost.\n")
+        self.assertEqual((task.returncode, daemon.wait()), (0, 0))
+
+    def test_the_timeout_has_an_exit_code_of_its_own(self):
+        config = self.config("when-idle", 'timeout = "1ms"\n')
+        daemon = self.start("--config", config)
+        client = self.connect(daemon)
+        client.put()
+        client.reserve()
+        task = self.start_task(config)
+        _, errors = task.communicate(timeout=SECONDS)
+        self.assertEqual(task.returncode, DRAIN_TIMED_OUT)
+        daemon.expected_code = DRAIN_TIMED_OUT
+        self.assertEqual(errors, "tubed: The server has ended before it had drained: drain.timeout "
+                                 "is over, 1 jobs interrupted: 1 ready jobs, 0 delayed, 0 buried "
+                                 "are lost\n")
+        self.assertEqual(daemon.wait(), DRAIN_TIMED_OUT)
+        self.assertIn("interrupted=1", daemon.wait_for_line("drain.timeout is over"))
+        self.assertFalse(self.pid_file.exists())
+
+    def test_ends_when_the_drain_is_cancelled(self):
+        config = self.config("when-idle")
+        daemon = self.start("--config", config)
+        client = self.connect(daemon)
+        client.put()
+        client.reserve()
+        task = self.start_task(config)
+        self.assertEqual(task.stdout.readline(), DRAINS)
+        daemon.signal(signal.SIGUSR2)
+        output, errors = task.communicate(timeout=SECONDS)
+        self.assertEqual((task.returncode, output), (75, ""))
+        self.assertEqual(errors, "tubed: drain mode was ended by SIGUSR2 or undrain: the server "
+                                 "takes puts again\n")
+        client.put()
+
+    def test_a_server_that_is_stopped_has_not_drained(self):
+        config = self.config("when-idle")
+        for number, code in ((signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)):
+            daemon = self.start("--config", config)
+            client = self.connect(daemon)
+            client.put()
+            client.reserve()
+            task = self.start_task(config)
+            self.assertEqual(task.stdout.readline(), DRAINS)
+            daemon.expected_code = code
+            daemon.signal(number)
+            output, errors = task.communicate(timeout=SECONDS)
+            self.assertEqual((task.returncode, output), (75, ""))
+            self.assertEqual(errors, "tubed: The server was stopped before it had drained\n")
+            self.assertEqual(daemon.wait(), code)
 
     def refused(self, config):
         code, _, errors = run("--config", config, "--drain")

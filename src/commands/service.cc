@@ -45,6 +45,7 @@ void Service::replace_queue(Time now, const std::function<void(engine::Engine&)>
   const std::vector<TubePattern> patterns = engine_->policies().patterns();
   engine_.emplace(limits);
   engine_->set_patterns(now, patterns, *this);
+  if (!giving_) engine_->set_giving(false, now, *this);
   now_ = now;
   tube_list_cache_ = TubeListCache();
   clear_command_counts();
@@ -78,6 +79,10 @@ void Service::set_limits(const Limits& limits, const ConversationLimits& convers
 
 void Service::set_patterns(const std::vector<TubePattern>& patterns) {
   if (patterns != engine_->policies().patterns()) engine_->set_patterns(now_, patterns, *this);
+}
+
+void Service::set_giving(bool giving) {
+  if (std::exchange(giving_, giving) != giving) engine_->set_giving(giving, now_, *this);
 }
 
 void Service::set_roles(const std::vector<Role>& roles) {

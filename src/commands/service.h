@@ -88,6 +88,9 @@ class Service final : public engine::Output {
 
   bool draining() const { return draining_; }
   void set_draining(bool draining) { draining_ = draining; }
+  // Whether clients get jobs (Engine::set_giving()). Sessions that a notice has answered are
+  // notified.
+  void set_giving(bool giving);
   // A client asks for drain mode, or for its end: calls the function that is set, which calls
   // set_draining(); without one, sets it.
   using DrainRequest = std::function<void(bool draining, SessionId client)>;
@@ -220,6 +223,7 @@ class Service final : public engine::Output {
   QueueClock* clock_ = nullptr;
   TestHooks* test_hooks_ = nullptr;
   bool draining_ = false;
+  bool giving_ = true;
   DrainRequest drain_request_;
   Roles roles_;
   Authenticate authenticate_;

@@ -29,6 +29,9 @@ enum class LogFormat : std::uint8_t { automatic, text, journald, json };
 
 // When a server in drain mode exits by itself.
 enum class DrainExit : std::uint8_t { never, when_idle, when_empty };
+// Reserves while a server drains that exits when it is idle. In the order of the words in the
+// table.
+enum class DrainReserves : std::uint8_t { refuse, serve };
 
 // The extent of the HTTP API. In the order of the words in config/types.h.
 enum class HttpApiLevel : std::uint8_t { off, read, full };
@@ -102,6 +105,7 @@ struct Settings {
   Duration stall_timeout{};
   Duration shutdown_timeout{};
   DrainExit drain_exit{};
+  DrainReserves drain_reserves{};
   Duration drain_timeout{};           // zero: no limit
   std::optional<Listen> http_listen;  // none: no HTTP listener
   Duration tcp_keepalive{};

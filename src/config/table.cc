@@ -95,6 +95,7 @@ constexpr std::int64_t kMaxLineBytes = 64 * kKiB;
 
 constexpr auto kLogLevels = std::to_array<std::string_view>({"error", "warning", "info", "debug"});
 constexpr auto kDrainExits = std::to_array<std::string_view>({"never", "when-idle", "when-empty"});
+constexpr auto kDrainReserves = std::to_array<std::string_view>({"refuse", "serve"});
 constexpr auto kLogFormats = std::to_array<std::string_view>({"auto", "text", "journald", "json"});
 constexpr auto kClusterClients = std::to_array<std::string_view>({"refuse"});
 constexpr auto kClusterInsecure = std::to_array<std::string_view>({"no", "yes"});
@@ -260,12 +261,20 @@ constexpr auto kSettings = std::to_array<Setting>({
          .default_number = static_cast<std::int64_t>(DrainExit::never),
          .doc = "When a server in drain mode exits by itself: when-idle, as soon as no job is "
                 "reserved; when-empty, as soon as no job is left; or never."}),
+    row<&Settings::drain_reserves>(
+        {.key = "drain.reserves",
+         .type = choice(kDrainReserves),
+         .default_number = static_cast<std::int64_t>(DrainReserves::refuse),
+         .doc = "With drain.exit = \"when-idle\", whether a server in drain mode gives out jobs: "
+                "refuse answers reserves as if no job were ready; serve gives out jobs, so the "
+                "server may not become idle before drain.timeout."}),
     row<&Settings::drain_timeout>(
         {.key = "drain.timeout",
          .type = duration(0s, 24h * 7),
          .default_number = nanoseconds(5min),
-         .doc = "With drain.exit, exit after this long in drain mode even if jobs are left; 0 "
-                "means no limit. Without a journal, the jobs that are left are lost."}),
+         .doc = "With drain.exit, exit after this long in drain mode even if jobs are left, with "
+                "exit code 79: jobs that are reserved then are interrupted. 0 means no limit. "
+                "Without a journal, the jobs that are left are lost."}),
     row<&Settings::http_listen>(
         {.key = "http.listen",
          .type = {.kind = Kind::address, .port = kDefaultHttpPort, .may_be_empty = true},

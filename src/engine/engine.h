@@ -12,14 +12,12 @@
 // Invariant: between two calls no tube that gives jobs has both a ready job and a waiting session.
 // Invariant: `now` never goes backwards from call to call.
 // Invariant: replaying the facts emitted so far gives the same durable state.
-//
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
-// kick.cc (kicking), flush.cc (flushing), move.cc (moving), tags.cc (tags of puts), life.cc
-// (policies of tubes), concurrency.cc (concurrency keys), groups.cc (groups), waits.cc (waiting for
-// the end of a job), durable.cc (facts and replay), recorded_reservations.cc (reservations as
-// facts), info.cc (queries), invariants.cc (checks for tests).
+// kick.cc, flush.cc, move.cc, groups.cc, tags.cc (tags of puts), life.cc (policies of tubes),
+// concurrency.cc (concurrency keys), waits.cc (waiting for the end of a job), durable.cc (facts and
+// replay), recorded_reservations.cc (reservations as facts), info.cc (queries), invariants.cc.
 #pragma once
 
 #include <cstdint>
@@ -187,6 +185,8 @@ class Engine {
   std::optional<JobBody> reserve_ready(SessionId session, Time now);
   // The job that it would give. The same cost.
   std::optional<JobBody> peek_next(SessionId session, Time now);
+  // False: all tubes give no jobs, until a call with true, O(tubes), serves those that wait.
+  [[gnu::cold]] void set_giving(bool giving, Time now, Output& out);
   // Ends a wait without a notice. Precondition: the session is waiting. O(watched).
   void cancel_wait(SessionId session);
   // Waits until the job has ended: it is deleted, flushed or buried. No value: it has not, and a
@@ -554,11 +554,11 @@ class Engine {
   UniqueKeys unique_keys_;
   ConcurrencyKeys concurrency_keys_;
   Groups groups_;
-  // Policies, concurrency keys, groups, times to live or waits for a job have been used: without
-  // them, commands skip all tests for them at once.
   // The tubes at the front of the list whose policies may be those of former patterns.
   std::size_t tubes_with_old_patterns_ = 0;
+  // Policies, keys, groups, times to live, waits for jobs or set_giving() are used, or were.
   bool extended_ = false;
+  bool giving_ = true;               // set_giving(); false only if extended_
   ExpiryHeap expiries_;              // each job that expires, until that is due
   std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due
   Time next_removal_ = kNever;       // when remove_pending() has something to do; Time::min(): now

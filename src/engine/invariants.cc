@@ -88,7 +88,7 @@ void check_rules(const Tube& tube) {
   TUBED_ASSERT(tube.is_withheld(Withheld::rate) == rate_is_used);
 }
 
-void check_tube(const Tube& tube, bool is_default) {
+void check_tube(const Tube& tube, bool is_default, bool giving) {
   tube.ready.check_invariants();
   tube.parked.check_invariants();
   tube.delayed.check_invariants();
@@ -96,7 +96,7 @@ void check_tube(const Tube& tube, bool is_default) {
   tube.reserved.check_invariants();
   tube.waiting.check_invariants();
   TUBED_ASSERT(is_default || tube.wanted());
-  TUBED_ASSERT(!tube.can_serve() && !tube.serving);
+  TUBED_ASSERT(!(giving && tube.can_serve()) && !tube.serving);
   TUBED_ASSERT((tube.delay_index != kNotInHeap) == !tube.delayed.empty());
   check_rules(tube);
   std::uint32_t urgent = 0;
@@ -308,7 +308,7 @@ void Engine::check_invariants() const {
   std::uint64_t watching = 0;
   std::uint64_t users = 0;
   for (const auto& tube : tubes_.all()) {
-    check_tube(*tube, tube.get() == default_tube_);
+    check_tube(*tube, tube.get() == default_tube_, giving_);
     TUBED_ASSERT(tubes_.find(tube->name) == tube.get());
     TUBED_ASSERT(tubes_.all()[tube->list_index] == tube);
     TUBED_ASSERT(tubes_.at(tube->index) == tube.get());

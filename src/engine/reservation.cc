@@ -66,7 +66,7 @@ std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id)
   // A buried job has no time to live.
   const bool expires = job->state != JobState::buried && has_expired(*job, now);
   const bool tagged = job->tags() != nullptr && (expires || is_blocked(*job));
-  if (job->tube->withheld != 0 || job->held() || tagged) [[unlikely]]
+  if (!giving_ || job->tube->withheld != 0 || job->held() || tagged) [[unlikely]]
     return std::nullopt;
   mark_worker(session);  // Compat: only a session that got its job
   detach(job);
@@ -110,8 +110,10 @@ void Engine::charge_watch(Session& session, const Tube* tube) {
 }
 
 Job* Engine::best_ready(const Session& session, Time now) {
-  if (expiry_is_due(now)) [[unlikely]]
-    return best_that_lives(session, now);
+  if (extended_) [[unlikely]] {
+    if (!giving_) return nullptr;
+    if (expiry_is_due(now)) return best_that_lives(session, now);
+  }
   return best_by_priority(session);
 }
 
@@ -163,9 +165,24 @@ Notice Engine::give(Session& session, Time now, Job* job) {
   return {.session = session.id, .kind = Notice::Kind::reserved, .job = job->id, .body = job->body};
 }
 
+void Engine::set_giving(bool giving, Time now, Output& out) {
+  extended_ = true;
+  giving_ = giving;
+  if (!giving) return;
+  // Nothing was queued meanwhile.
+  IndexSet::for_each_common(tubes_.giving(), tubes_.giving(),
+                            [this](std::uint32_t index) { serve_queue_.push(tubes_.at(index)); });
+  serve_waiting(now, out);
+}
+
 void Engine::serve_queued(Time now, Output& out) {
-  if (groups_.has_complete()) [[unlikely]]
-    release_held(out);
+  if (extended_) [[unlikely]] {
+    if (groups_.has_complete()) release_held(out);
+    if (!giving_) {
+      while (!serve_queue_.empty()) serve_queue_.pop();
+      return;
+    }
+  }
   while (!serve_queue_.empty()) {
     const ServeQueue::Entry next = serve_queue_.pop();
     if (!next.tube->can_serve()) continue;

@@ -1,6 +1,8 @@
 #include "os/pid_file.h"
 
+#include <array>
 #include <cerrno>
+#include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,6 +14,16 @@ namespace tubed::os {
 namespace {
 
 constexpr mode_t kMode = 0644;
+
+// The byte of the flag. It is locked, as the whole file is, while the flag is not set.
+struct flock flag_lock(int type) {
+  struct flock lock {};
+  lock.l_type = static_cast<decltype(lock.l_type)>(type);
+  lock.l_whence = SEEK_SET;
+  lock.l_start = off_t{1} << 20;
+  lock.l_len = 1;
+  return lock;
+}
 
 Error pid_file_error(const std::string& path, int error) {
   return {fmt::format("pid_file {}: {}", path, error_text(error))};
@@ -56,12 +68,45 @@ PidFile::~PidFile() {
   if (is_at(path_, file_)) ::unlink(path_.c_str());
 }
 
-Result<std::uint64_t> process_of_pid_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+void PidFile::set_flag(bool set) {
+  struct flock lock = flag_lock(set ? F_UNLCK : F_WRLCK);
+  ::fcntl(file_.number(), F_SETLK, &lock);
+}
+
+void PidFile::close_with(const std::string& last_words) {
+  struct stat file {};
+  if (is_at(path_, file_)) ::unlink(path_.c_str());
+  if (::fstat(file_.number(), &file) != 0) return;
+  const std::string line = last_words + '\n';
+  // Readers accept that it is missing.
+  [[maybe_unused]] const auto written =
+      ::pwrite(file_.number(), line.data(), line.size(), file.st_size);
+}
+
+Result<OtherPidFile> OtherPidFile::open(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return pid_file_error(path, errno);
   const std::uint64_t holder = lock_holder(file);
   if (holder == 0) return Error{fmt::format("pid_file {}: no server keeps it", path)};
-  return holder;
+  return OtherPidFile(std::move(file), holder);
+}
+
+std::optional<bool> OtherPidFile::flag() const {
+  struct flock lock = flag_lock(F_WRLCK);
+  if (::fcntl(file_.number(), F_GETLK, &lock) != 0) return {};
+  const bool is_locked = lock.l_type != F_UNLCK;
+  if (!is_locked && lock_holder(file_) != process_) return {};
+  return !is_locked;
+}
+
+std::string OtherPidFile::last_words() const {
+  std::array<char, 4096> bytes;
+  const ssize_t size = ::pread(file_.number(), bytes.data(), bytes.size(), 0);
+  if (size <= 0) return "";
+  const std::string_view text(bytes.data(), static_cast<std::size_t>(size));
+  const std::size_t begin = text.find('\n');
+  if (begin == std::string_view::npos) return "";
+  return std::string(text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1));
 }
 
 }  // namespace tubed::os

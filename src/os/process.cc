@@ -196,14 +196,13 @@ Result<void> OtherProcess::signal(int signal) const {
   return Error{fmt::format("process {}: {}", id_, error_text(errno))};
 }
 
-Result<void> OtherProcess::wait_for_end() const {
+Result<bool> OtherProcess::ends_within(std::chrono::milliseconds limit) const {
   pollfd ended{.fd = handle_.number(), .events = POLLIN, .revents = 0};
-  while (::poll(&ended, 1, -1) != 1) {
-    if (errno != EINTR) {
-      return Error{fmt::format("waiting for process {}: {}", id_, error_text(errno))};
-    }
+  const int found = ::poll(&ended, 1, static_cast<int>(limit.count()));
+  if (found < 0 && errno != EINTR) {
+    return Error{fmt::format("waiting for process {}: {}", id_, error_text(errno))};
   }
-  return {};
+  return found == 1;
 }
 
 Result<void> become_user(const std::string& user) {

@@ -5,6 +5,7 @@
 // become_user(), which are for start-up.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -85,8 +86,8 @@ class OtherProcess {
  public:
   static Result<OtherProcess> open(std::uint64_t id);
   Result<void> signal(int signal) const;
-  // Blocks until the process has ended.
-  Result<void> wait_for_end() const;
+  // Waits for `limit` at most. True: the process has ended.
+  Result<bool> ends_within(std::chrono::milliseconds limit) const;
 
  private:
   OtherProcess(std::uint64_t id, Descriptor handle) : id_(id), handle_(std::move(handle)) {}

@@ -1,10 +1,13 @@
 #include "server/drain.h"
 
 #include <cstdio>
+#include <optional>
+#include <string_view>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "base/planted.h"
 #include "loop/signal.h"
 #include "os/clock.h"
 #include "os/pid_file.h"
@@ -23,6 +26,9 @@ constexpr const char* kUnit = "tubed.service";
 // sockets.
 constexpr std::chrono::minutes kUnitTimeout{1};
 constexpr std::chrono::milliseconds kPollInterval{20};
+constexpr std::chrono::milliseconds kUnitPollInterval{200};  // each asks systemd
+// The server may recover its journal before it takes the signal.
+constexpr std::chrono::minutes kBeginTimeout{10};
 constexpr std::uint64_t kNoProcess = ~std::uint64_t{0};
 
 // Flushes stdout, because the next step may take minutes.
@@ -38,7 +44,9 @@ void print_end_condition(const Settings& settings) {
       end = "drain.exit is \"never\", so it does not end";
       break;
     case DrainExit::when_idle:
-      end = "it ends once no job is reserved";
+      end = settings.drain_reserves == DrainReserves::refuse
+                ? "it gives out no jobs and ends once no job is reserved"
+                : "it ends once no job is reserved";
       break;
     case DrainExit::when_empty:
       end = "it ends once there is no job";
@@ -91,21 +99,32 @@ void report_sockets(const std::string& name, const UnitState& service) {
       "Its sockets are closed, so clients are refused. To serve again: systemctl start {}", name));
 }
 
-// Prints the state of the service `name` whose server, `process`, has ended. An error if it was
-// started again or did not drain.
-Result<void> report_service(const std::string& name, std::uint64_t process) {
+// Prints how the server `name` has ended, of which `status` is the last status, and returns the
+// exit code. An error if it did not drain.
+Result<int> report_end(const std::string& name, std::string_view status) {
+  if (status.starts_with("drain.timeout")) {
+    fmt::print(stderr, "tubed: {} has ended before it had drained: {}\n", name, status);
+    return kExitDrainTimedOut;
+  }
+  if (!status.starts_with("drained") && !TUBED_PLANTED(drain_believes_any_end)) {
+    return Error{name + " was stopped before it had drained"};
+  }
+  print_now(fmt::format("{} has ended, {}.", name, status));
+  return 0;
+}
+
+// The same for the service `name` whose server, `process`, has ended. An error if it was started
+// again.
+Result<int> report_service(const std::string& name, std::uint64_t process) {
   const auto unit = TRY(wait_for_unit(name, process));
   const UnitState& service = unit;
   if (is_running(service)) return Error{name + " has ended and was started again: it takes puts"};
   if (service.active == "failed") {
     return Error{fmt::format("{} has failed: see systemctl status {}", name, name)};
   }
-  if (!service.status.starts_with("drained")) {
-    return Error{name + " was stopped before it had drained"};
-  }
-  print_now(fmt::format("{} has ended, {}.", name, service.status));
+  const int code = TRY(report_end(name, service.status));
   report_sockets(name, service);
-  return {};
+  return code;
 }
 
 // The service of which `process` is the main process. Empty: it was not started as a service.
@@ -116,25 +135,98 @@ std::string service_of(std::uint64_t process) {
   return main_process && main_process.value() == process ? name : "";
 }
 
-Result<void> drain(const Settings& settings) {
-  const auto number = TRY(settings.pid_file.empty() ? os::main_process_of(kUnit)
-                                                    : os::process_of_pid_file(settings.pid_file));
-  const auto process = TRY(os::OtherProcess::open(number));
-  const std::string service = service_of(number);
-  TRY(process.signal(SIGUSR1));
+// What a status says: neither while the server recovers, stops or has not taken the signal yet.
+enum class DrainState : std::uint8_t { unknown, drains, serves };
+
+// The server that drains: its process, and what it reports about its state.
+class Draining {
+ public:
+  static Result<Draining> find(const Settings& settings) {
+    std::optional<os::OtherPidFile> file;
+    if (!settings.pid_file.empty()) file = TRY(os::OtherPidFile::open(settings.pid_file));
+    const std::uint64_t number = file ? file->process() : TRY(os::main_process_of(kUnit));
+    return Draining(std::move(file), number, TRY(os::OtherProcess::open(number)));
+  }
+
+  Result<void> begin() const { return process_.signal(SIGUSR1); }
+
+  // Waits until it drains or has ended.
+  Result<void> wait_for_begin() const {
+    const Time deadline = os::monotonic_now() + kBeginTimeout;
+    while (state() != DrainState::drains) {
+      const bool ended = TRY(process_.ends_within(file_ ? kPollInterval : kUnitPollInterval));
+      if (ended) return {};
+      if (os::monotonic_now() > deadline) {
+        return Error{
+            fmt::format("process {} does not drain: it has not taken the signal, or drain "
+                        "mode was ended at once",
+                        number_)};
+      }
+    }
+    return {};
+  }
+
+  // Waits until it has ended. An error if drain mode was cancelled.
+  Result<void> wait_for_end() const {
+    for (;;) {
+      const bool ended = TRY(process_.ends_within(file_ ? kPollInterval : kUnitPollInterval));
+      if (ended) return {};
+      if (state() == DrainState::serves) {
+        return Error{"drain mode was ended by SIGUSR2 or undrain: the server takes puts again"};
+      }
+    }
+  }
+
+  Result<int> report() const {
+    if (!service_.empty()) return report_service(service_, number_);
+    return report_end("The server", file_ ? file_->last_words() : "");
+  }
+
+ private:
+  Draining(std::optional<os::OtherPidFile> file, std::uint64_t number, os::OtherProcess process)
+      : file_(std::move(file)),
+        number_(number),
+        process_(std::move(process)),
+        service_(service_of(number)) {}
+
+  DrainState state() const {
+    if (file_) {
+      const std::optional<bool> flag = file_->flag();
+      if (!flag) return DrainState::unknown;
+      return *flag ? DrainState::drains : DrainState::serves;
+    }
+    const auto unit = os::unit_state(kUnit);
+    if (!unit || unit->main_process != number_ || !is_running(*unit)) return DrainState::unknown;
+    const std::string_view status = unit->status;
+    if (status.empty()) return DrainState::unknown;
+    if (status.starts_with("draining")) return DrainState::drains;
+    for (const std::string_view other : {"drain", "stopping", "recovering", "not reloaded"}) {
+      if (status.starts_with(other)) return DrainState::unknown;
+    }
+    return DrainState::serves;
+  }
+
+  std::optional<os::OtherPidFile> file_;  // none: the state is that of the unit
+  std::uint64_t number_;
+  os::OtherProcess process_;
+  std::string service_;  // empty: it was not started as a service
+};
+
+Result<int> drain(const Settings& settings) {
+  const Draining server = TRY(Draining::find(settings));
+  TRY(server.begin());
+  TRY(server.wait_for_begin());
   print_end_condition(settings);
-  if (settings.drain_exit == DrainExit::never) return {};
-  TRY(process.wait_for_end());
-  if (!service.empty()) return report_service(service, number);
-  print_now("The server has ended.");
-  return {};
+  if (settings.drain_exit == DrainExit::never) return 0;
+  TRY(server.wait_for_end());
+  return server.report();
 }
 
 }  // namespace
 
 int drain_server(const Settings& settings) {
   const auto drained = drain(settings);
-  if (drained) return 0;
+  if (drained) return *drained;
   fmt::print(stderr, "tubed: {}\n", drained.error().message);
   return kExitNoServer;
 }

@@ -1,6 +1,7 @@
 // The steps of a stop are numbered in lifecycle.h.
 #include "server/lifecycle.h"
 
+#include "base/planted.h"
 #include "os/process.h"
 #include "server/exit_codes.h"
 #include "server/status.h"
@@ -27,12 +28,7 @@ Lifecycle::Lifecycle(loop::Loop& loop, os::Log& log, commands::Service& service,
       scheduler_(scheduler),
       listeners_(listeners),
       notifier_(notifier),
-      drain_timer_(loop,
-                   [this] {
-                     log_.warning("drain.timeout is over",
-                                  {{"status", status_line(service_, *this, clients_.count())}});
-                     end_drain();
-                   }),
+      drain_timer_(loop, [this] { time_out_drain(); }),
       grace_timer_(loop, [this] { finish_silent(); }),
       stop_timer_(loop, [this] { stop_now("time is up"); }) {}
 
@@ -51,17 +47,29 @@ void Lifecycle::drain(bool draining, std::optional<SessionId> client) {
     service_.set_draining(draining);
     scheduler_.set_winding_down(draining);
     draining_since_ = service_.tick_time();
-    limit_drain();
+    drain_settings_changed();
+    if (drain_changed_) drain_changed_(draining);
   }
   notifier_.refresh();
 }
 
-void Lifecycle::limit_drain() {
+bool Lifecycle::ends_by_drain() const {
+  return service_.draining() && settings_.drain_exit != DrainExit::never;
+}
+
+// While workers get new jobs, a server with a backlog may never become idle. It becomes empty only
+// if they do.
+bool Lifecycle::refuses_reserves() const {
+  return service_.draining() && settings_.drain_exit == DrainExit::when_idle &&
+         settings_.drain_reserves == DrainReserves::refuse && !TUBED_PLANTED(drain_gives_out_jobs);
+}
+
+void Lifecycle::drain_settings_changed() {
   drain_timer_.disarm();
-  const bool ends = service_.draining() && settings_.drain_exit != DrainExit::never;
-  if (ends && settings_.drain_timeout > Duration::zero()) {
+  if (ends_by_drain() && settings_.drain_timeout > Duration::zero()) {
     drain_timer_.arm(draining_since_ + settings_.drain_timeout - service_.tick_time());
   }
+  service_.set_giving(!refuses_reserves());
 }
 
 bool Lifecycle::is_drained() const {
@@ -78,8 +86,18 @@ bool Lifecycle::is_drained() const {
   return false;
 }
 
-void Lifecycle::end_drain() {
-  drained_ = true;
+void Lifecycle::time_out_drain() {
+  if (handing_over_) return;
+  interrupted_ = service_.engine().info().jobs.reserved;
+  log_.warning(
+      "drain.timeout is over",
+      {{"interrupted", interrupted_}, {"status", status_line(service_, *this, clients_.count())}});
+  if (!TUBED_PLANTED(drain_timeout_is_success)) exit_code_ = kExitDrainTimedOut;
+  end_drain(DrainEnd::timed_out);
+}
+
+void Lifecycle::end_drain(DrainEnd end) {
+  drain_end_ = end;
   stop();
 }
 
@@ -88,6 +106,11 @@ void Lifecycle::end_drain() {
 void Lifecycle::stop_requested() {
   if (std::exchange(stop_requested_, true)) return stop_now("asked again");
   stop();
+}
+
+void Lifecycle::stop_removed() {
+  exit_code_ = kExitRemoved;
+  stop_requested();
 }
 
 void Lifecycle::stop_at_once() {
@@ -131,9 +154,9 @@ void Lifecycle::finish_silent() {
 
 bool Lifecycle::complete_tick() {
   if (phase_ == Phase::serving) {
-    if (!is_drained()) return false;
+    if (handing_over_ || !is_drained()) return false;
     log_.info("drained");
-    end_drain();
+    end_drain(DrainEnd::reached);
     return true;
   }
   if (phase_ != Phase::stopping) return false;
@@ -157,7 +180,7 @@ void Lifecycle::stop_now(std::string_view reason) {
     } else {
       log_.error("stopped while the journal was being written", {{"reason", reason}});
     }
-    os::exit_now(durable ? 0 : kExitJournalFailed);
+    os::exit_now(durable ? exit_code_ : kExitJournalFailed);
   }
   log_.warning("stopped with connections open",
                {{"reason", reason}, {"connections", std::uint64_t{clients_.count()}}});

@@ -54,20 +54,29 @@ class Lifecycle {
 
   Phase phase() const { return phase_; }
   bool stopping() const { return phase_ >= Phase::stopping; }
-  // Drain mode has stopped the server.
-  bool drained() const { return drained_; }
+  // Drain mode has stopped the server: it has reached what drain.exit waits for, or drain.timeout
+  // was over.
+  bool drained() const { return drain_end_ == DrainEnd::reached; }
+  bool drain_timed_out() const { return drain_end_ == DrainEnd::timed_out; }
+  // The jobs that were reserved when drain.timeout was over.
+  std::uint64_t interrupted() const { return interrupted_; }
 
   // Puts are refused, or accepted again: by a signal (SIGUSR1, SIGUSR2), or by a client's command.
   void drain(bool draining, std::optional<SessionId> client = {});
-  // Starts drain.timeout for a server that is draining, after a reload.
-  void limit_drain();
+  // The settings of drain mode have changed.
+  void drain_settings_changed();
+  // `changed` is called when drain mode begins and when it is cancelled.
+  void on_drain(std::function<void(bool draining)> changed) { drain_changed_ = std::move(changed); }
   // The first signal stops gracefully, the second immediately.
   void stop_requested();
+  // The node was removed from its cluster: as the first signal, but the process ends with
+  // kExitRemoved.
+  void stop_removed();
   // Stops without waiting for the clients.
   void stop_at_once();
   // The log has failed, or the node of a cluster: the process ends with this exit code.
   void fail(int exit_code);
-  // Precondition: Phase::failed.
+  // Of the process; 0 after a stop that was asked for and after a drain.
   int exit_code() const { return exit_code_; }
 
   // In a cluster: a function that passes leadership on before step 1, and calls `done` when that is
@@ -80,10 +89,15 @@ class Lifecycle {
   bool complete_tick();
 
  private:
+  enum class DrainEnd : std::uint8_t { none, reached, timed_out };
+
   void stop();
   void stop_clients();
   bool is_drained() const;
-  void end_drain();
+  bool ends_by_drain() const;
+  bool refuses_reserves() const;
+  void end_drain(DrainEnd end);
+  void time_out_drain();
   void finish_silent();
   void stop_now(std::string_view reason);
   void close_log();
@@ -101,7 +115,9 @@ class Lifecycle {
   bool handing_over_ = false;
   int exit_code_ = 0;
   bool stop_requested_ = false;
-  bool drained_ = false;
+  DrainEnd drain_end_ = DrainEnd::none;
+  std::uint64_t interrupted_ = 0;
+  std::function<void(bool)> drain_changed_;
   Time draining_since_;
   loop::Timer drain_timer_;
   loop::Timer grace_timer_;

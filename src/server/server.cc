@@ -12,7 +12,6 @@
 #include "server/exit_codes.h"
 #include "server/identity.h"
 #include "server/node_directory.h"
-#include "server/status.h"
 
 namespace tubed::server {
 
@@ -93,7 +92,7 @@ Result<void> Server::listen(std::vector<os::InheritedSocket> inherited) {
                                    settings_,
                                    {.role_changed = [this] { notifier_.refresh(); },
                                     .failed = [this](int exit_code) { lifecycle_.fail(exit_code); },
-                                    .removed = [this] { lifecycle_.stop_requested(); }}));
+                                    .removed = [this] { lifecycle_.stop_removed(); }}));
   lifecycle_.on_hand_over(
       [this](std::function<void()> done) { return cluster_->hand_over(std::move(done)); });
   return cluster_->listen();
@@ -129,7 +128,7 @@ int Server::run() {
   loop_.run();
   if (lifecycle_.phase() != Phase::failed) {
     log_.info("stopped");
-    return 0;
+    return lifecycle_.exit_code();
   }
   // The process ends without destructors: the paths of unix sockets are removed here.
   listeners_.close_clients();
@@ -253,7 +252,7 @@ void Server::reload() {
   if (!plan.needs_restart.empty()) {
     log_.warning("needs a restart", {{"settings", joined(plan.needs_restart)}});
   }
-  if (service_.draining()) lifecycle_.limit_drain();
+  if (service_.draining()) lifecycle_.drain_settings_changed();
   notifier_.reloaded("");
 }
 

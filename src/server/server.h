@@ -30,6 +30,7 @@
 #include "server/listeners.h"
 #include "server/scheduler.h"
 #include "server/service_notifier.h"
+#include "server/status.h"
 #include "server/test_server.h"
 
 namespace tubed::server {
@@ -56,10 +57,17 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   // In test mode: loads the first jobs, opens the control connection and announces the addresses.
   // The error is one line.
   Result<void> begin_test_mode();
-  // Serves until SIGTERM or SIGINT, and until everything that was read by then is answered. Returns
-  // 0, or the exit code of a failure: the journal or the node has failed, and the process is to end
-  // without touching it.
+  // Calls `changed` when drain mode begins and when it is cancelled.
+  void on_drain(std::function<void(bool draining)> changed) {
+    lifecycle_.on_drain(std::move(changed));
+  }
+  // Serves until SIGTERM or SIGINT, or until drain mode ends the server, and until everything that
+  // was read by then is answered. Returns the exit code.
   int run();
+  // After run(): the journal or the node has failed, and the process is to end without touching it.
+  bool failed() const { return lifecycle_.phase() == Phase::failed; }
+  // After run(): the last status, how drain mode has ended.
+  std::string last_status() const { return status_line(service_, lifecycle_, clients_.count()); }
 
  private:
   bool complete_tick() override { return lifecycle_.complete_tick(); }

@@ -9,6 +9,7 @@ using stats::ClusterRole;
 namespace {
 
 std::string_view state(const commands::Service& service, const Lifecycle& lifecycle) {
+  if (lifecycle.drain_timed_out()) return "drain.timeout is over";
   if (lifecycle.stopping()) return lifecycle.drained() ? "drained" : "stopping";
   if (service.draining()) return "draining";
   if (service.log().stats().full) return "refusing puts, the journal has no space";
@@ -38,14 +39,21 @@ std::string status_line(const commands::Service& service, const Lifecycle& lifec
                         std::size_t connections) {
   const auto jobs = service.engine().info().jobs;
   const stats::ClusterState* cluster = service.cluster();
-  if (!not_serving_reason(cluster).empty() && !lifecycle.stopping())
-    return node_status(*cluster, jobs.total());
-  if (lifecycle.phase() < Phase::closing || !lifecycle.drained()) {
+  if (!not_serving_reason(cluster).empty() && !lifecycle.stopping()) {
+    return fmt::format("{}{}", service.draining() ? "draining, " : "",
+                       node_status(*cluster, jobs.total()));
+  }
+  const bool by_drain = lifecycle.drained() || lifecycle.drain_timed_out();
+  if (lifecycle.phase() < Phase::closing || !by_drain) {
     return fmt::format("{}: {} ready jobs, {} reserved, {} connections", state(service, lifecycle),
                        jobs.ready, jobs.reserved, connections);
   }
-  if (jobs.total() == 0) return "drained: no job is left";
-  return fmt::format("drained: {} ready jobs, {} delayed, {} buried {}", jobs.ready, jobs.delayed,
+  const std::string how =
+      lifecycle.drained()
+          ? "drained"
+          : fmt::format("drain.timeout is over, {} jobs interrupted", lifecycle.interrupted());
+  if (jobs.total() == 0) return how + ": no job is left";
+  return fmt::format("{}: {} ready jobs, {} delayed, {} buried {}", how, jobs.ready, jobs.delayed,
                      jobs.buried,
                      service.log().stats().on_disk ? "stay in the journal" : "are lost");
 }

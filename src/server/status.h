@@ -13,7 +13,9 @@
 namespace tubed::server {
 
 // One line for `systemctl status`. It begins with "drained" exactly if drain mode has stopped the
-// server; packaging/systemd/close-sockets reads that word.
+// server as drain.exit says (packaging/systemd/close-sockets reads that word), with "drain.timeout"
+// if that was over before, and with "draining" exactly while the server drains. --drain reads all
+// three.
 std::string status_line(const commands::Service& service, const Lifecycle& lifecycle,
                         std::size_t connections);
 

@@ -293,6 +293,8 @@ TEST_CASE("words and enumerators are in the same order") {
   CHECK(load("drain.exit = \"never\"").value().drain_exit == DrainExit::never);
   CHECK(load("drain.exit = \"when-idle\"").value().drain_exit == DrainExit::when_idle);
   CHECK(load("drain.exit = \"when-empty\"").value().drain_exit == DrainExit::when_empty);
+  CHECK(load("drain.reserves = \"refuse\"").value().drain_reserves == DrainReserves::refuse);
+  CHECK(load("drain.reserves = \"serve\"").value().drain_reserves == DrainReserves::serve);
 }
 
 }  // namespace

@@ -646,6 +646,9 @@ test("drain and undrain", async () => {
     return reply.split(" ")[0];
   };
   await page.click(action("drain"));
+  // The words are those of drain.exit, which is "never" here.
+  assert.match(await page.textContent("[data-dialog=drain]"),
+    /Workers still get the jobs that are here\. The server does not exit\./);
   await toastAfter(page, () => page.click(submit("drain")));
   await page.waitForSelector(action("undrain"));
   assert.equal(await put(), "DRAINING");

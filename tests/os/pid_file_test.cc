@@ -1,5 +1,7 @@
 #include "os/pid_file.h"
 
+#include <array>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <functional>
@@ -18,8 +20,8 @@ namespace tubed::os_test {
 
 using namespace loop_test;
 
+using os::OtherPidFile;
 using os::PidFile;
-using os::process_of_pid_file;
 
 namespace {
 
@@ -72,8 +74,8 @@ TEST_CASE("a pid file names the process that holds it, and is removed with it") 
     const auto we = static_cast<std::uint64_t>(::getpid());
     CHECK(holds_in_child([&] { return contents(path) == std::to_string(we) + "\n"; }));
     CHECK(holds_in_child([&] {
-      auto found = process_of_pid_file(path);
-      return found.ok() && *found == we;
+      const auto found = OtherPidFile::open(path);
+      return found.ok() && found->process() == we;
     }));
     CHECK(holds_in_child([&] {
       auto second = PidFile::open(path);
@@ -89,7 +91,7 @@ TEST_CASE("a pid file without a lock names no process, and is reused") {
   Directory directory;
   const std::string path = directory.file("tubed.pid");
   std::ofstream(path) << "1234567890\n";
-  auto holder = process_of_pid_file(path);
+  const auto holder = OtherPidFile::open(path);
   REQUIRE_FALSE(holder.ok());
   CHECK(holder.error().message == "pid_file " + path + ": no server keeps it");
   auto file = PidFile::open(path);
@@ -109,6 +111,48 @@ TEST_CASE("a pid file that has replaced another is not removed") {
   CHECK(contents(path) == "another\n");
 }
 
+TEST_CASE("a pid file passes a flag and last words on to processes that have it open") {
+  Directory directory;
+  const std::string path = directory.file("tubed.pid");
+  std::array<int, 2> to_child{};
+  std::array<int, 2> to_parent{};
+  REQUIRE((::pipe(to_child.data()) == 0 && ::pipe(to_parent.data()) == 0));
+  auto file = PidFile::open(path);
+  REQUIRE(file.ok());
+  // For each byte, the child answers whether it sees the flag. At the end it reads the last words.
+  const pid_t child = fork_into([&] {
+    ::close(to_child[1]);
+    const auto other = OtherPidFile::open(path);
+    if (!other.ok()) return false;
+    char byte = 0;
+    while (::read(to_child[0], &byte, 1) == 1) {
+      const char answer = other->flag().value_or(false) ? 'y' : 'n';
+      if (::write(to_parent[1], &answer, 1) != 1 || !other->last_words().empty()) return false;
+    }
+    return other->last_words() == "drained: no job is left";
+  });
+  ::close(to_child[0]);
+  const auto child_sees_flag = [&] {
+    char answer = 0;
+    const bool asked = ::write(to_child[1], "?", 1) == 1 && ::read(to_parent[0], &answer, 1) == 1;
+    CHECK(asked);
+    return answer == 'y';
+  };
+  CHECK_FALSE(child_sees_flag());
+  (*file)->set_flag(true);
+  CHECK(child_sees_flag());
+  const auto we = std::to_string(::getpid());
+  CHECK(holds_in_child([&] { return contents(path) == we + "\n"; }));
+  (*file)->set_flag(false);
+  CHECK_FALSE(child_sees_flag());
+  (*file)->set_flag(true);
+  (*file)->close_with("drained: no job is left");
+  CHECK(::access(path.c_str(), F_OK) != 0);
+  ::close(to_child[1]);
+  CHECK(exit_status_of(child) == 0);
+  for (const int end : {to_parent[0], to_parent[1]}) ::close(end);
+}
+
 TEST_CASE("a path where no file can be created is an error") {
   Directory directory;
   const auto file = PidFile::open(directory.file("nowhere/tubed.pid"));
@@ -124,7 +168,10 @@ TEST_CASE("a process receives a signal, and its end can be awaited") {
   const auto process = os::OtherProcess::open(static_cast<std::uint64_t>(child));
   REQUIRE(process.ok());
   REQUIRE(process.value().signal(SIGKILL).ok());
-  REQUIRE(process.value().wait_for_end().ok());
+  Result<bool> ended = false;
+  do ended = process.value().ends_within(std::chrono::seconds(1));
+  while (ended.ok() && !*ended);
+  REQUIRE(ended.ok());
   const int status = exit_status_of(child);
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGKILL);

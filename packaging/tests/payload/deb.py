@@ -254,6 +254,34 @@ def a_drain_warns_of_open_sockets_and_restarts():
     drain_exit("")
 
 
+def a_drain_that_is_cancelled_or_times_out():
+    """The second is no failure of the service, which stays stopped."""
+    delete_all()
+    drain_exit("when-idle")
+    client = Client(TCP)
+    client.put(b"held")
+    client.reserve()
+    task = subprocess.Popen(["tubed", "--config", str(CONFIG), "--drain"],
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    true(task.stdout.readline().startswith("The server drains: "), "does not drain")
+    systemctl("kill", "--kill-whom=main", "-s", "SIGUSR2", UNIT)
+    true("drain mode was ended" in task.communicate(timeout=SECONDS)[0], "not reported")
+    equal(task.returncode, 75)
+    timeout = 'timeout = "1ms"'
+    set_in("drain", timeout)
+    reload()
+    output = run("tubed", "--config", str(CONFIG), "--drain", code=79)
+    true("drain.timeout is over, 1 jobs interrupted: 1 ready jobs" in output, output)
+    wait_for_state("inactive")
+    equal((show("Result"), show("ExecMainStatus"), show("NRestarts")), ("success", "79", "0"))
+    clients_are_refused()
+    client.close()
+    CONFIG.write_text(CONFIG.read_text(encoding="utf-8").replace(timeout + "\n", ""), encoding="utf-8")
+    systemctl("start", UNIT)
+    equal(delete_all(), 1)
+    drain_exit("")
+
+
 def the_lines_of_a_deploy_as_documented():
     delete_all()
     client = Client(TCP)
@@ -547,6 +575,7 @@ Trials().run(
     a_second_instance_by_its_page, jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
     flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
     a_drained_service_stays_drained, a_drain_warns_of_open_sockets_and_restarts,
+    a_drain_that_is_cancelled_or_times_out,
     the_lines_of_a_deploy_as_documented, the_lines_of_a_backup_and_a_restore_as_documented,
     the_lines_of_a_rescue_as_documented,
     faults_that_need_an_operator_close_the_sockets, a_port_in_use,

@@ -131,7 +131,7 @@ export class ServerView {
 
   #toggleDrain() {
     const draining = this.#draining;
-    confirmDrain(draining, async () => {
+    confirmDrain(draining, this.settings, async () => {
       await (draining ? del("/drain") : post("/drain"));
       toast(draining ? "The server takes new jobs again." : "The server is draining.");
       this.refresh();
@@ -147,13 +147,31 @@ export class ServerView {
   }
 }
 
-function confirmDrain(draining, run) {
+// What drain mode means with these settings, in words.
+function drainText(settings) {
+  // A value is text as in a TOML file.
+  const value = (key) => settings.find((row) => row.key === key)?.value.replaceAll("\"", "");
+  const exit = value("drain.exit");
+  const refused = "Every put is refused with DRAINING until drain mode ends.";
+  if (exit === undefined) {
+    return `${refused} drain.exit decides whether workers get jobs, and whether the server exits.`;
+  }
+  const work = exit === "when-idle" && value("drain.reserves") === "refuse"
+    ? "Workers finish the jobs that they hold, and get no others."
+    : "Workers still get the jobs that are here.";
+  if (exit === "never") return `${refused} ${work} The server does not exit.`;
+  const end = exit === "when-idle" ? "no job is reserved" : "no job is left";
+  const limit = value("drain.timeout").startsWith("0") ? ""
+    : ", or after drain.timeout, which interrupts workers that hold jobs";
+  return `${refused} ${work} The server exits once ${end}${limit}.`;
+}
+
+function confirmDrain(draining, settings, run) {
   confirmAction(draining
     ? { title: "End drain mode", action: "Accept puts again", danger: false, name: "undrain",
       text: "The server takes new jobs again.", run }
     : { title: "Drain the server", action: "Refuse new jobs", name: "drain",
-      text: "Every put is refused with DRAINING until drain mode ends. Workers finish the jobs "
-        + "that are here. With drain.exit, the server then exits.", run });
+      text: drainText(settings), run });
 }
 
 function settingText(value) {
