@@ -18,7 +18,7 @@ _tubectl_options() {
     'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --json --tls --ca --cert --key --server-name --token-file' ;;
     'clients') echo '-h --help -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
     'stats') echo '-h --help -s --server --max-reply -t --tube --group --json --tls --ca --cert --key --server-name --token-file' ;;
-    'health') echo '-h --help -s --server --max-reply --tls --ca --cert --key --server-name --token-file' ;;
+    'health') echo '-h --help -s --server --max-reply --timeout --tls --ca --cert --key --server-name --token-file' ;;
     'list') echo '-h --help -t --tube -s --server --max-reply --state --next --from --count --json --tls --ca --cert --key --server-name --token-file' ;;
     'peek') echo '-h --help -s --server --max-reply --ready --delayed --buried --reserved -t --tube --json --raw --tls --ca --cert --key --server-name --token-file' ;;
     'job') echo '-h --help -s --server --max-reply --body --json --raw --tls --ca --cert --key --server-name --token-file' ;;
@@ -153,6 +153,7 @@ _tubectl_takes() {
       'health -s' | \
       'health --server' | \
       'health --max-reply' | \
+      'health --timeout' | \
       'health --server-name' | \
       'list -s' | \
       'list --server' | \

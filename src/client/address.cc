@@ -5,6 +5,7 @@
 // receive.
 #include "client/address.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -135,10 +136,13 @@ int connect_despite_signals(int number, const sockaddr* target, socklen_t size) 
 }
 
 Result<os::Descriptor> connect_one(const Address& address, const sockaddr* target, socklen_t size,
-                                   int timeout_seconds) {
+                                   Duration limit) {
   os::Descriptor descriptor(::socket(target->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!descriptor) return cannot_connect(address);
-  const timeval timeout{timeout_seconds, 0};
+  // 0 would be no limit.
+  const auto microseconds =
+      std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::microseconds>(limit).count());
+  const timeval timeout{microseconds / 1'000'000, microseconds % 1'000'000};
   const int number = descriptor.number();
   if (::setsockopt(number, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout) != 0 ||
       ::setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout) != 0 ||
@@ -153,12 +157,11 @@ Result<os::Descriptor> connect_one(const Address& address, const sockaddr* targe
   return descriptor;
 }
 
-Result<os::Descriptor> connect_local(const Address& address, int timeout_seconds) {
+Result<os::Descriptor> connect_local(const Address& address, Duration limit) {
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
   std::memcpy(local.sun_path, address.host.c_str(), address.host.size() + 1);
-  return connect_one(address, reinterpret_cast<const sockaddr*>(&local), sizeof local,
-                     timeout_seconds);
+  return connect_one(address, reinterpret_cast<const sockaddr*>(&local), sizeof local, limit);
 }
 
 struct FreeAddresses {
@@ -166,7 +169,7 @@ struct FreeAddresses {
 };
 
 // Tries all addresses of a name, in the order in which the resolver returns them.
-Result<os::Descriptor> connect_internet(const Address& address, int timeout_seconds) {
+Result<os::Descriptor> connect_internet(const Address& address, Duration limit) {
   addrinfo hints{};
   hints.ai_family = address.family;
   hints.ai_socktype = SOCK_STREAM;
@@ -180,7 +183,7 @@ Result<os::Descriptor> connect_internet(const Address& address, int timeout_seco
   const std::unique_ptr<addrinfo, FreeAddresses> first(found);
   Result<os::Descriptor> connected = Error{"the name has no address"};
   for (const addrinfo* one = first.get(); one != nullptr && !connected; one = one->ai_next) {
-    connected = connect_one(address, one->ai_addr, one->ai_addrlen, timeout_seconds);
+    connected = connect_one(address, one->ai_addr, one->ai_addrlen, limit);
   }
   return connected;
 }
@@ -207,9 +210,9 @@ Result<Address> parse_address(std::string_view text) {
   return host_address(text);
 }
 
-Result<os::Descriptor> connect_to(const Address& address, int timeout_seconds) {
-  return address.family == AF_UNIX ? connect_local(address, timeout_seconds)
-                                   : connect_internet(address, timeout_seconds);
+Result<os::Descriptor> connect_to(const Address& address, Duration limit) {
+  return address.family == AF_UNIX ? connect_local(address, limit)
+                                   : connect_internet(address, limit);
 }
 
 bool nothing_listens(const Error& error) {

@@ -4,6 +4,7 @@
 // Whether a server speaks TLS is part of its address; connect_to() only connects.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "os/descriptor.h"
 
 namespace tubed::client {
@@ -36,10 +38,11 @@ std::string host_name(const Address& address);
 Result<Address> parse_address(std::string_view text);
 
 inline constexpr int kTimeoutSeconds = 30;
+inline constexpr Duration kTimeout = std::chrono::seconds(kTimeoutSeconds);
 
 // Connects a blocking socket. The timeout applies to the connection attempt to each address of a
 // name, and as SO_SNDTIMEO and SO_RCVTIMEO to the socket.
-Result<os::Descriptor> connect_to(const Address& address, int timeout_seconds = kTimeoutSeconds);
+Result<os::Descriptor> connect_to(const Address& address, Duration timeout = kTimeout);
 // True if `error` comes from connect_to() and means that no process listens at the address.
 bool nothing_listens(const Error& error);
 

@@ -1,5 +1,6 @@
 #include "client/connection.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -25,10 +26,9 @@ void limit_replies(std::uint64_t bytes) {
 Connection::Connection(Transport transport)
     : transport_(std::move(transport)), parser_({.max_body_bytes = max_reply_bytes}) {}
 
-Result<Connection> Connection::open(const Target& server, int timeout_seconds) {
+Result<Connection> Connection::open(const Target& server, Duration timeout) {
   TUBED_ASSERT(!server.address.tls || server.tls != nullptr);
-  const Duration timeout = std::chrono::seconds(timeout_seconds);
-  Transport transport(TRY(connect_to(server.address, timeout_seconds)));
+  Transport transport(TRY(connect_to(server.address, timeout)));
   if (server.address.tls) TRY(transport.start_tls(*server.tls, server.address, timeout));
   Connection connection(std::move(transport));
   if (!server.token.empty()) TRY(connection.authenticate(server.token, timeout));
@@ -91,12 +91,23 @@ Result<Reply> Connection::ask(std::string_view command) {
   return receive();
 }
 
+Result<Reply> Connection::ask_for_caps(std::uint32_t bits) {
+  parser_.expect_bare_ok(true);
+  auto reply = ask(fmt::format("set-caps {}", bits));
+  parser_.expect_bare_ok(false);
+  return reply;
+}
+
 Result<void> Connection::wait(short events, Duration timeout) {
+  if (deadline_ != std::chrono::steady_clock::time_point::max()) {
+    const auto left = deadline_ - std::chrono::steady_clock::now();
+    timeout = std::clamp<Duration>(left, Duration::zero(), timeout);
+  }
   const auto ready = wait_for(descriptor(), events, timeout);
   if (!ready) return system_error("cannot wait for the server");
   if (*ready) return {};
-  return Error{fmt::format("the server was silent for {} s",
-                           std::chrono::duration_cast<std::chrono::seconds>(timeout).count())};
+  return Error{fmt::format("the server was silent for {:.3g} s",
+                           std::chrono::duration<double>(timeout).count())};
 }
 
 // False: the socket has no input now.

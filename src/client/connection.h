@@ -25,8 +25,6 @@ namespace tubed::client {
 // connection was opened yet.
 void limit_replies(std::uint64_t bytes);
 
-inline constexpr Duration kTimeout = std::chrono::seconds(kTimeoutSeconds);
-
 // A server, and what a client needs to be admitted to it.
 struct Target {
   Address address;
@@ -38,7 +36,10 @@ class Connection {
  public:
   // Connects, does the handshake of TLS, and sends the token; each for at most the timeout. All
   // connections of a program begin here.
-  static Result<Connection> open(const Target& server, int timeout_seconds = kTimeoutSeconds);
+  static Result<Connection> open(const Target& server, Duration timeout = kTimeout);
+
+  // No function waits for the server beyond this time, whatever its timeout is.
+  void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
 
   // Sends whole commands, with their line ends. Waits until the socket has accepted all of them.
   Result<void> send(std::string_view commands);
@@ -50,6 +51,8 @@ class Connection {
   // Sends one command, given without its line end, and waits for its reply. Precondition: no other
   // reply is pending.
   Result<Reply> ask(std::string_view command);
+  // The same for set-caps, which is answered with the line OK.
+  Result<Reply> ask_for_caps(std::uint32_t bits);
 
   // For an event loop: readable when take() may find a reply. Input that has_input() reports is no
   // longer in the descriptor: after a send, ask before waiting; after take() has found nothing, it
@@ -72,6 +75,7 @@ class Connection {
   Transport transport_;
   ReplyParser parser_;
   std::string input_;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
   std::size_t taken_ = 0;  // prefix of input_ that the parser has consumed
 };
 

@@ -117,7 +117,7 @@ Result<bool> ReplyParser::take_line(std::string_view& input, std::string_view& l
 Result<void> ReplyParser::begin_body(std::string_view line) {
   const std::string_view word = ReplyView{line, {}}.word();
   const std::size_t numbers = numbers_before_body(word);
-  if (numbers == 0) return {};
+  if (numbers == 0 || (expects_bare_ok_ && line == word)) return {};
   std::string_view rest = line.substr(word.size());
   std::optional<std::uint64_t> bytes;
   for (std::size_t i = 0; i < numbers; ++i) {

@@ -62,6 +62,8 @@ class ReplyParser {
   // there; all input is consumed. An Error: the peer does not speak the protocol, or it announces a
   // body that is too long; the parser is not usable any more. O(input).
   Result<bool> next(std::string_view& input, ReplyView& reply);
+  // From now on the line OK is a reply without a body, as that to set-caps, or is an error again.
+  void expect_bare_ok(bool expected) { expects_bare_ok_ = expected; }
   // An owning copy of the reply that next() returned last. Moves a body that the parser has
   // collected instead of copying it.
   Reply own(const ReplyView& reply);
@@ -74,7 +76,8 @@ class ReplyParser {
   Result<bool> collect_body(std::string_view& input);
 
   Limits limits_;
-  std::string line_;             // a partial line; or the line of a partial body
+  std::string line_;  // a partial line; or the line of a partial body
+  bool expects_bare_ok_ = false;
   bool line_is_partial_ = true;  // line_ still lacks its end
   std::string body_;             // the kept prefix of a partial body
   std::uint64_t remaining_ = 0;  // bytes missing from the body and its CR LF; 0: no body pending

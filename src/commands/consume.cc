@@ -136,7 +136,10 @@ Answer touch_all(Context& context, Operation& operation, const NoArguments&) {
 
 Answer set_caps(Context& context, const CapsArguments& arguments) {
   constexpr std::uint32_t kTubes = 1;
-  context.service.conversation(context.session).show_tubes((arguments.bits & kTubes) != 0);
+  constexpr std::uint32_t kDrained = 1U << 8;
+  Conversation& conversation = context.service.conversation(context.session);
+  conversation.show_tubes((arguments.bits & kTubes) != 0);
+  conversation.announce_drained((arguments.bits & kDrained) != 0);
   return Status{"OK"};
 }
 

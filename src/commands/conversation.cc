@@ -114,6 +114,10 @@ void Conversation::stop_waiting() {
   quit_ = true;
 }
 
+void Conversation::has_drained() {
+  if (announces_drained_) reply_word(word::kDrained);
+}
+
 void Conversation::resume() {
   if (can_resume()) work();
 }

@@ -106,6 +106,10 @@ class Conversation {
     shows_tubes_ = shown;
     writes_plain_text_ = !shown && writer_ == nullptr;
   }
+  // Whether has_drained() sends a line [set-caps].
+  void announce_drained(bool announced) { announces_drained_ = announced; }
+  // Drain mode has ended the server, and the client is about to be closed.
+  void has_drained();
   // Answers are written by `writer` from now on, which outlives the conversation or is replaced
   // before it ends; null: as protocol text.
   void set_writer(protocol::AnswerWriter* writer) {
@@ -215,6 +219,7 @@ class Conversation {
   bool waits_for_batch_ = false;    // of a reserve-batch, while waiting_
   bool waits_until_input_ = false;  // of a reserve-with-abort, while waiting_
   bool shows_tubes_ = false;        // set-caps
+  bool announces_drained_ = false;  // set-caps
   bool writes_plain_text_ = true;   // neither shows_tubes_ nor a writer_
   bool parked_ = false;
   bool peer_is_gone_ = false;

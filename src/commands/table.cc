@@ -315,11 +315,14 @@ constexpr std::array<Command, kCommandCount> kRows = {
     without_facts(added_after_2_0(command<CapsArguments, set_caps>(
         {.name = "set-caps",
          .summary = "Sets what replies to this client show. Bit 0: the lines RESERVED and FOUND "
-                    "end with the name of the tube.",
+                    "end with the name of the tube. Bit 8: the line DRAINED, without a command, "
+                    "before the server closes the connection because drain mode has ended it as "
+                    "drain.exit says, and not by drain.timeout or another stop. Other bits have no "
+                    "effect.",
          .replies = kCaps,
          .access = Access::any,
          .concerns = Concerns::no_tube,
-         .details = "1"}))),
+         .details = "1 256"}))),
     without_facts(added_after_2_0(command_in_slices<ReserveBatchArguments, reserve_batch>(
         {.name = "reserve-batch",
          .summary = "Reserves up to this number of jobs, as reserve does one after the other. It "

@@ -24,6 +24,7 @@ inline constexpr std::string_view kDeadlineSoon = "DEADLINE_SOON";
 inline constexpr std::string_view kDeleted = "DELETED";
 inline constexpr std::string_view kDenied = "DENIED";
 inline constexpr std::string_view kDraining = "DRAINING";
+inline constexpr std::string_view kDrained = "DRAINED";
 inline constexpr std::string_view kExpectedCrlf = "EXPECTED_CRLF";
 inline constexpr std::string_view kInternalError = "INTERNAL_ERROR";
 inline constexpr std::string_view kJobTooBig = "JOB_TOO_BIG";

@@ -137,6 +137,7 @@ void Lifecycle::stop_clients() {
   stop_timer_.arm(settings_.shutdown_timeout);
   clients_.stop_all();
   scheduler_.mark_all_dirty();
+  if (drained()) clients_.for_each([](Client& client) { client.conversation().has_drained(); });
   grace_timer_.arm(kStopGrace);
   // Once for the clients, once for the log.
   notifier_.stopping(2 * settings_.shutdown_timeout + kStopSlack);

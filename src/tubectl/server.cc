@@ -76,8 +76,8 @@ int prepare(Server& server) {
   return 0;
 }
 
-Result<client::Connection> connect(const Server& server) {
-  return client::Connection::open(server.target);
+Result<client::Connection> connect(const Server& server, Duration timeout) {
+  return client::Connection::open(server.target, timeout);
 }
 
 }  // namespace tubed::tubectl

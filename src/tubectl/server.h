@@ -99,6 +99,6 @@ Result<void> check(const Server& server);
 int prepare(Server& server);
 
 // Precondition: prepare() has succeeded.
-Result<client::Connection> connect(const Server& server);
+Result<client::Connection> connect(const Server& server, Duration timeout = client::kTimeout);
 
 }  // namespace tubed::tubectl

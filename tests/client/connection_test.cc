@@ -248,7 +248,19 @@ TEST_CASE("a server that goes away, or is silent, is an error") {
   Peer silent([](int descriptor) { await_lines(descriptor, 1); });
   Connection patient = silent.connect();
   CHECK(patient.receive(std::chrono::milliseconds(1)).error().message ==
-        "the server was silent for 0 s");
+        "the server was silent for 0.001 s");
+  patient.set_deadline(std::chrono::steady_clock::now());
+  CHECK(patient.receive(Duration::max()).error().message == "the server was silent for 0 s");
+}
+
+TEST_CASE("the reply to set-caps is a line without a body") {
+  Peer peer([](int descriptor) {
+    send_text(descriptor, "OK\r\nOK 1\r\nx\r\n");
+    await_lines(descriptor, 2);
+  });
+  Connection client = peer.connect();
+  CHECK(client.ask_for_caps(256).value().is("OK"));
+  CHECK(client.ask("stats").value().body == "x");
 }
 
 TEST_CASE("a put is its line and its body") {

@@ -181,6 +181,46 @@ TEST_CASE("drain.timeout interrupts the reserved jobs, and ends with an exit cod
         "drain.timeout is over, 1 jobs interrupted: 2 ready jobs, 0 delayed, 0 buried are lost");
 }
 
+TEST_CASE("a client that has asked for it learns that the server has drained") {
+  const auto last_words = [](const auto& end) {
+    Backlog server(DrainExit::when_idle);
+    const os::Socket observer = server.connect();
+    CHECK(server.ask(observer, "set-caps 256\r\n", "OK\r\n") == "OK\r\n");
+    end(server);
+    REQUIRE(server.ends());
+    CHECK(loop_test::read_to_end(server.waiting).empty());
+    return loop_test::read_to_end(observer);
+  };
+  CHECK(last_words([](Backlog& server) {
+          server.lifecycle.drain(true);
+          write_all(server.busy, "release 1 0 0\r\n");
+        }) == "DRAINED\r\n");
+  CHECK(last_words([](Backlog& server) {
+          server.settings.drain_timeout = std::chrono::milliseconds(1);
+          server.lifecycle.drain(true);
+        }).empty());
+  CHECK(last_words([](Backlog& server) {
+          server.lifecycle.drain(true);
+          server.lifecycle.stop_requested();
+        }).empty());
+}
+
+TEST_CASE("a node that was removed from its cluster ends with an exit code of its own") {
+  Backlog server(DrainExit::never);
+  server.lifecycle.stop_removed();
+  REQUIRE(server.ends());
+  CHECK(server.lifecycle.exit_code() == server::kExitRemoved);
+}
+
+TEST_CASE("the report of its removal does not hurry a server that stops") {
+  Backlog server(DrainExit::never);
+  server.lifecycle.stop_requested();
+  server.lifecycle.stop_removed();
+  REQUIRE(server.ends());
+  CHECK(server.lifecycle.exit_code() == 0);
+  CHECK(server.count("stopped with connections open") == 0);
+}
+
 TEST_CASE("a drained leader that passes its leadership on first logs once that it has drained") {
   DrainingServer server(DrainExit::when_idle);
   const os::Socket client = server.connect();

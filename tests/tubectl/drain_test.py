@@ -10,6 +10,7 @@ import pathlib
 import re
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -25,13 +26,14 @@ from harness import PROGRAM  # noqa: E402  programs.py has made it found
 NOBODY = 65534
 DRAINING = ("draining: the server takes no new jobs; "
             "jobs left: 0 ready, 0 reserved, 0 delayed, 0 buried\n")
-# A process that is called tubed and implements the part of the protocol that drain needs. After
+# A process that is called tubed and implements the part of the protocol that drain needs. With
+# "announces" as its third argument it knows set-caps 256. After
 # SIGUSR1 it reads the next command, sends its second argument, closes, and ends 1.5 s later. With
 # "blind" it closes before it reads that command; with "reset" the connection ends with a reset;
 # with "lives" the process continues.
 FAKE = r"""
 import os, signal, socket, struct, sys, time
-how, rest = sys.argv[1:]
+how, rest, announces = [*sys.argv[1:], ""][:3]
 open("/proc/self/comm", "w").write("tubed")
 drains = []
 signal.signal(signal.SIGUSR1, lambda *_: drains.append(True))
@@ -45,9 +47,18 @@ print(listener.getsockname()[1], flush=True)
 connection, _ = listener.accept()
 connection.settimeout(600)
 commands = connection.makefile("rb")
+def read_capabilities():
+    assert commands.readline() == b"capabilities\r\n"
+    if not announces:
+        return connection.sendall(b"UNKNOWN_COMMAND\r\n")
+    names = b"---\n- set-caps:256\n"
+    connection.sendall(b"OK %d\r\n%s\r\n" % (len(names), names))
+    assert commands.readline() == b"set-caps 256\r\n"
+    connection.sendall(b"OK\r\n")
 assert commands.readline() == b"stats\r\n"
 if how != "blind":
     connection.sendall(reply("false"))
+    read_capabilities()
     while not drains:
         assert commands.readline() == b"stats\r\n"
         if not drains:
@@ -55,9 +66,10 @@ if how != "blind":
 else:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     connection.sendall(reply("false"))
+    read_capabilities()
     signal.sigwait([signal.SIGUSR1])
 connection.sendall({"nothing": b"", "half": reply("true")[:40], "no": reply("false"),
-                    "yes": reply("true")}[rest])
+                    "yes": reply("true"), "drained": b"DRAINED\r\n"}[rest])
 if how == "reset":
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 commands.close()
@@ -195,7 +207,8 @@ class Drain(TubectlTest):
         left = ("the server takes no new jobs; "
                 "jobs left: 1 ready, 0 reserved, 0 delayed, 0 buried\n")
         self.assertEqual(self.tubectl(proxy.address, "drain"), f"draining: {left}")
-        self.assertEqual(proxy.commands, ["stats", "capabilities", "drain", "stats"])
+        self.assertEqual(proxy.commands, ["stats", "capabilities", "set-caps 256", "capabilities",
+                                          "drain", "stats"])
         self.assertEqual(self.draining(server), "true")
         self.assertEqual(self.tubectl(proxy.address, "drain"), f"draining already: {left}")
         self.assertEqual(self.tubectl(proxy.address, "undrain"),
@@ -227,20 +240,32 @@ class Drain(TubectlTest):
         stats = stats_reply(max_job_memory=1, draining="false", hostname="elsewhere", pid=1)
         block = b"---\n- drain\n"
         block = b"OK %d\r\n%s\r\n" % (len(block), block)
-        told = self.refused(FAILURE, self.scripted(stats, block, b"BAD_FORMAT\r\n"), "drain")
+        told = self.refused(FAILURE, self.scripted(stats, block, block, b"BAD_FORMAT\r\n"),
+                            "drain")
         self.assertIn("BAD_FORMAT", told)
 
     def test_a_server_that_ends_at_any_moment(self):
-        """The server has drained, whether or not it answered before its end."""
+        """Of a server that does not say that it has drained, only its end is known."""
         for how in ("reads", "blind", "reset"):
             for rest in ("nothing", "half", "no", "yes"):
                 with self.subTest(how=how, rest=rest):
                     shown = self.tubectl(self.fake(how, rest), "drain")
                     # A reset discards data that was not read.
                     if rest != "yes" or how == "reset" and shown != DRAINING:
-                        self.assertEqual(shown, "drained: the server has ended\n")
+                        self.assertEqual(
+                            shown, "the server has ended; whether it had drained is not known\n")
                     else:
                         self.assertEqual(shown, DRAINING)
+
+    def test_a_server_that_says_that_it_has_drained(self):
+        for how in ("reads", "blind"):
+            self.assertEqual(self.tubectl(self.fake(how, "drained", "announces"), "drain"),
+                             "drained: the server has ended\n")
+            for rest in ("nothing", "half", "no"):
+                with self.subTest(how=how, rest=rest):
+                    self.assertEqual(
+                        self.refused(FAILURE, self.fake(how, rest, "announces"), "drain"),
+                        "tubectl: drain: the server has ended, and had not drained\n")
 
     def test_sockets_of_systemd_may_start_it_again(self):
         for rest in ("yes", "nothing"):
@@ -339,19 +364,32 @@ class WaitIdleOfADrain(TubectlTest):
         return stats_reply(draining=draining, current_jobs_reserved=1)
 
     def test_a_server_that_drains_and_ends(self):
+        names = b"---\n- set-caps:256\n"
+        announces = [b"OK %d\r\n%s\r\n" % (len(names), names), b"OK\r\n"]
+        unknown = [b"UNKNOWN_COMMAND\r\n"]
+        busy = [self.busy("true")]
         for arguments in ((), ("--held", "--draining")):
-            self.assertEqual(self.wait_idle([self.busy("true")] * 2, *arguments),
+            drained = [b"DRAINED\r\n"]
+            self.assertEqual(self.wait_idle(busy + announces + drained, *arguments),
                              (DONE, "the server has drained and ended\n", ""))
+            for more in ([], busy):
+                for known, how in ((announces, "and had not drained"),
+                                   (unknown, "and whether it had drained is not known")):
+                    code, _, errors = self.wait_idle(busy + known + more, *arguments)
+                    self.assertEqual(code, FAILURE)
+                    self.assertIn(f"wait-idle: the server has ended, {how}; when it was last seen "
+                                  "there were left: ", errors)
+                    self.assertIn("1 reserved\n", errors)
         code, _, errors = self.wait_idle([self.busy("false")])
         self.assertEqual(code, UNAVAILABLE, errors)
-        code, _, errors = self.wait_idle([self.busy("true"), self.busy("false")])
+        code, _, errors = self.wait_idle([self.busy("true"), *unknown, self.busy("false")])
         self.assertEqual(code, FAILURE)
         self.assertIn("the server is not draining", errors)
 
     def test_a_server_that_was_drained_before(self):
         for nowhere in ("127.0.0.1:1", f"unix:{self.directory}/nobody"):
             self.assertEqual(self.tubectl(nowhere, "wait-idle", "--draining"),
-                             "the server has drained and ended\n")
+                             "the server has ended\n")
             self.refused(UNAVAILABLE, nowhere, "wait-idle")
         for server in self.servers():
             client = self.client(server)  # so that the connection of wait-idle is not the first
@@ -369,7 +407,7 @@ class WaitIdleOfADrain(TubectlTest):
         client.reserve()
         self.tubectl(server, "drain")
         process = self.popen(server, "wait-idle", "--held", "--draining")
-        until("a look at it", lambda: client.stats()["current-connections"] == 2)
+        until("a look at it", lambda: client.stats()["cmd-set-caps"] == 2)
         client.send(b"delete 1\r\n")
         self.assertEqual(process.wait(SECONDS), DONE)
         self.assertEqual(daemon.wait(), DONE)
@@ -402,6 +440,83 @@ class WaitIdleOfADrain(TubectlTest):
         output, _ = process.communicate(timeout=SECONDS)
         self.assertEqual((process.returncode, output), (DONE, "the server has drained and ended\n"))
         self.assertEqual(daemon.wait(), DONE)
+
+    def test_drain_that_waits_for_a_server_that_is_stopped(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            daemon = self.start("--drain-exit", "when-idle")
+            client = self.client(daemon.addresses[0])
+            client.put()
+            client.reserve()
+            process = self.popen(daemon.addresses[0], "drain", "--wait", stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+            self.assertRegex(process.stdout.readline(), r"\Adraining: .* 1 reserved,")
+            if number == signal.SIGKILL:
+                daemon.expected_code = -number
+            daemon.signal(number)
+            _, errors = process.communicate(timeout=SECONDS)
+            self.assertEqual(process.returncode, FAILURE)
+            self.assertIn("tubectl: drain: the server has ended, and had not drained", errors)
+
+    def test_drain_that_waits_for_a_server_that_drain_timeout_ends(self):
+        daemon = self.start("--drain-exit", "when-idle", "--drain-timeout", "1ms")
+        daemon.expected_code = 79
+        client = self.client(daemon.addresses[0])
+        client.put()
+        client.reserve()
+        why = self.refused(FAILURE, daemon.addresses[0], "drain", "--wait")
+        self.assertIn("tubectl: drain: the server has ended, and had not drained", why)
+        self.assertEqual(daemon.wait(), 79)
+
+    def silent(self, *answers):
+        """The address of a server that sends these answers and is silent then."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+
+        def serve():
+            try:
+                while True:
+                    connection, _ = listener.accept()
+                    self.addCleanup(connection.close)
+                    for answer in answers:
+                        connection.recv(1 << 16)
+                        connection.sendall(answer)
+            except OSError:  # closed
+                pass
+        threading.Thread(target=serve, daemon=True).start()
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+    def busy_address(self):
+        """The address of a server that accepts no connection, and whose backlog is full."""
+        path = str(self.directory / f"busy{len(os.listdir(self.directory))}.sock")
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(path)
+        listener.listen(0)
+        try:
+            while True:
+                client = socket.socket(socket.AF_UNIX)
+                self.addCleanup(client.close)
+                client.setblocking(False)
+                client.connect(path)
+        except BlockingIOError:
+            return f"unix:{path}"
+
+    def test_a_server_that_does_not_answer(self):
+        for server in (self.silent(), self.busy_address()):
+            for command in (("drain", "--wait"), ("wait-idle",), ("wait-idle", "--draining")):
+                why = self.refused(TIMED_OUT, server, *command, "--timeout", 0.2)
+                self.assertIn("tubectl: after 0.2 s the server has not answered: ", why)
+            self.refused(UNAVAILABLE, server, "health", "--timeout", 0.2)
+
+    def test_a_server_that_does_not_answer_any_more(self):
+        unknown = b"UNKNOWN_COMMAND\r\n"
+        drains = stats_reply(draining="true", max_job_memory=1, current_jobs_reserved=1)
+        server = self.silent(drains, unknown, drains)
+        code, _, errors = self.run_tubectl(server, "drain", "--wait", "--timeout", 0.5)
+        self.assertEqual(code, TIMED_OUT)
+        # On a slow machine the time is over before the first answer.
+        self.assertRegex(errors, r"after 0\.5 s (there are left: 1 reserved; the server does not "
+                                 r"answer|the server has not answered: .*)\n\Z")
 
     def test_drain_that_waits_as_the_first_client(self):
         for _ in range(3):

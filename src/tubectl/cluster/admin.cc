@@ -60,9 +60,7 @@ Admin::Admin(const std::string& address) : address_(*client::parse_address(addre
 
 Outcome<std::string> Admin::ask(std::string_view method, const std::string& path,
                                 const std::string& json, Duration most) const {
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(most).count();
-  auto connection = client::connect_to(
-      address_, static_cast<int>(std::clamp<std::int64_t>(seconds, 1, client::kTimeoutSeconds)));
+  auto connection = client::connect_to(address_, std::min(most, client::kTimeout));
   if (!connection) return cannot_connect(connection.error());
   const auto answer = client::exchange_http(
       std::move(*connection), {.method = method, .path = path, .json = json}, {.timeout = most});

@@ -43,14 +43,13 @@ namespace {
 constexpr std::chrono::seconds kDrainPatience{10};
 constexpr std::chrono::milliseconds kDrainPause{10};
 
-using DrainClock = std::chrono::steady_clock;
+using DrainClock = TimeLimit::Clock;
 
 struct DrainOptions {
   Server server;
   bool drains = true;
   bool wait = false;
   std::optional<double> timeout;
-  DrainClock::time_point begin = DrainClock::now();  // the start of --timeout
 
   int signal() const { return drains ? SIGUSR1 : SIGUSR2; }
   const char* command() const { return drains ? "drain" : "undrain"; }
@@ -152,9 +151,25 @@ std::string jobs_left(const client::StatsBlock& stats) {
                      stats.count("current-jobs-delayed"), stats.count("current-jobs-buried"));
 }
 
+// A connection to the server, and what is known about its end.
+struct DrainedServer {
+  client::Connection& connection;
+  const TimeLimit& limit;
+  bool announces = false;  // announce_drained()
+};
+
+// The server has closed the connection and ended, or its last line was kDrainedLine.
+int report_end(const DrainedServer& server, bool drained) {
+  if (drained) return print("drained: the server has ended\n");
+  if (server.announces) {
+    return fail(kExitFailure, "drain: the server has ended, and had not drained");
+  }
+  return print("the server has ended; whether it had drained is not known\n");
+}
+
 // The server is in the wanted state: prints that, waits with --wait, and returns the exit code.
 // `already`: the server was in that state before.
-Result<int> report(client::Connection& connection, const DrainOptions& options,
+Result<int> report(const DrainedServer& server, const DrainOptions& options,
                    const client::StatsBlock& stats, bool already) {
   if (!options.drains) {
     return print(already ? "not draining: the server takes jobs as before\n"
@@ -163,23 +178,23 @@ Result<int> report(client::Connection& connection, const DrainOptions& options,
   const int code = print(fmt::format("draining{}: the server takes no new jobs; {}\n",
                                      already ? " already" : "", jobs_left(stats)));
   if (!options.wait || code != 0) return code;
-  return wait_until_drained(connection, options.begin, options.timeout);
+  return wait_until_drained(server.connection, server.limit, server.announces);
 }
 
 // Until the server says that it drains, or drains no more. With drain.exit a tubed may end at any
 // moment after the signal: it closes the connection, and its process ends some time later.
-Result<int> wait_for_state(client::Connection& connection, const DrainOptions& options,
-                           int process) {
+Result<int> wait_for_state(const DrainedServer& server, const DrainOptions& options, int process) {
   const auto end = DrainClock::now() + kDrainPatience;
   for (;;) {
-    const auto answer = connection.ask("stats");
+    const auto answer = server.connection.ask("stats");
     if (!answer) {
       if (!options.drains) return answer.error();
-      if (ends_before(process, end)) return print("drained: the server has ended\n");
+      if (ends_before(process, end)) return report_end(server, false);
       return Error{fmt::format("{}, and its process has not ended", answer.error().message)};
     }
+    if (answer->is(kDrainedLine)) return report_end(server, true);
     const client::StatsBlock stats(answer.value().body);
-    if (stats.text("draining") == options.state()) return report(connection, options, stats, false);
+    if (stats.text("draining") == options.state()) return report(server, options, stats, false);
     if (DrainClock::now() >= end) {
       return fail(kExitTimedOut,
                   fmt::format("after {} s the server still says draining: {}",
@@ -197,20 +212,25 @@ bool knows_command(client::Connection& connection, const DrainOptions& options) 
 }
 
 // With drain.exit the server may end at any moment after its reply.
-Result<int> send_command(client::Connection& connection, const DrainOptions& options) {
-  const auto reply = TRY(connection.ask(options.command()));
+Result<int> send_command(const DrainedServer& server, const DrainOptions& options) {
+  const auto reply = TRY(server.connection.ask(options.command()));
   if (!reply.is(options.reply())) return refused(options.command(), reply);
-  const auto answer = connection.ask("stats");
+  const auto answer = server.connection.ask("stats");
   if (!answer && !options.drains) return answer.error();
-  if (!answer) return print("drained: the server has ended\n");
-  return report(connection, options, client::StatsBlock(answer.value().body), false);
+  if (!answer || answer->is(kDrainedLine)) return report_end(server, answer.ok());
+  return report(server, options, client::StatsBlock(answer.value().body), false);
 }
 
-Result<int> set_state(client::Connection& connection, const DrainOptions& options) {
+Result<int> set_state(DrainedServer server, const DrainOptions& options) {
+  client::Connection& connection = server.connection;
   const auto answer = TRY(connection.ask("stats"));
   if (is_access_refusal(answer.line)) return refused("stats", answer);
   const client::StatsBlock stats(answer.body);
-  if (stats.text("draining") == options.state()) return report(connection, options, stats, true);
+  if (options.drains && is_tubed(stats)) {
+    const auto announces = announce_drained(connection);
+    server.announces = announces && *announces;
+  }
+  if (stats.text("draining") == options.state()) return report(server, options, stats, true);
   if (!options.drains && !is_tubed(stats)) {
     return fail(kExitFailure, "this server drains until it is restarted: only tubed can end it");
   }
@@ -219,7 +239,7 @@ Result<int> set_state(client::Connection& connection, const DrainOptions& option
   const os::Descriptor process(
       static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));
   if (const auto reason = doubt(stats, connection.descriptor()); !reason.empty() || !process) {
-    if (knows_command(connection, options)) return send_command(connection, options);
+    if (knows_command(connection, options)) return send_command(server, options);
     const auto why = reason.empty() ? fmt::format("there is no process {} here", number) : reason;
     return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
   }
@@ -230,7 +250,7 @@ Result<int> set_state(client::Connection& connection, const DrainOptions& option
                 fmt::format("cannot signal process {}: {}{}", number, os::error_text(errno),
                             not_allowed ? "; run this as root or as the server's user" : ""));
   }
-  auto drained = wait_for_state(connection, options, process.number());
+  auto drained = wait_for_state(server, options, process.number());
   if (may_start_again && drained && drained.value() == 0) {
     fail(0,
          "systemd holds the server's sockets: unless its unit closes them when it has drained and "
@@ -240,8 +260,11 @@ Result<int> set_state(client::Connection& connection, const DrainOptions& option
 }
 
 Result<int> run_drain(const DrainOptions& options) {
-  auto connection = TRY(connect(options.server));
-  return set_state(connection, options);
+  const TimeLimit limit(options.timeout);
+  auto connection = limit.connect(options.server);
+  if (!connection) return limit.report(connection.error());
+  auto code = set_state({.connection = *connection, .limit = limit}, options);
+  return code ? code : limit.report(code.error());
 }
 
 Result<int> run_undrain(DrainOptions& options) {

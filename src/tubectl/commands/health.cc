@@ -8,16 +8,19 @@
 #include "client/stats_block.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
+#include "tubectl/commands/time_limit.h"
 
 namespace tubed::tubectl {
 namespace {
 
 struct HealthOptions {
   Server server;
+  double timeout = 10;
 };
 
 Result<int> run_health(const HealthOptions& options) {
-  auto connection = TRY(connect(options.server));
+  const TimeLimit limit(options.timeout);
+  auto connection = TRY(limit.connect(options.server));
   const auto reply = TRY(connection.ask("stats"));
   if (!reply.is("OK")) return refused("health", reply);
   const client::StatsBlock stats(reply.body);
@@ -28,11 +31,19 @@ Result<int> run_health(const HealthOptions& options) {
   return print(stats.text("draining") == "true" ? "healthy, draining\n" : "healthy\n");
 }
 
-constexpr std::array kHealthOptions{server_option<&HealthOptions::server>(), kMaxReplyOption};
+constexpr std::array kHealthOptions{
+    server_option<&HealthOptions::server>(),
+    kMaxReplyOption,
+    option<&HealthOptions::timeout>({.names = "--timeout",
+                                     .type = time(0.001, 1e7),
+                                     .help = "A server that does not answer for this time is not "
+                                             "healthy",
+                                     .shows_default = true}),
+};
 
 constexpr std::string_view kHealthFooter =
-    R"(The exit code is 1 if the journal has no space, and 69 if no server answers. A
-server that drains is healthy.
+    R"(The exit code is 1 if the journal has no space, and 69 if no server answers in
+time. A server that drains is healthy.
 
 examples:
   tubectl health

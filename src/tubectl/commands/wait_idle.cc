@@ -2,23 +2,26 @@
 //
 // Only the server that was busy can become idle. A socket unit starts a new server for a connection
 // after the old server's end. So a server that this connection has started is not idle, and neither
-// is a server that no longer drains. The end of a draining server is success.
+// is a server that no longer drains. The end of a server that has drained is success: its last line
+// says so (announce_drained()), because a server that is stopped or killed closes the connection
+// too.
 #include "tubectl/commands/wait_idle.h"
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 #include <poll.h>
 
+#include "base/planted.h"
 #include "client/event_loop.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/jobs/capabilities.h"
 #include "tubectl/snapshot.h"
 
 namespace tubed::tubectl {
@@ -36,6 +39,7 @@ struct IdleOptions {
   bool all = false;
   bool draining = false;  // it was sent into drain mode before
   std::optional<double> timeout;
+  std::optional<bool> announces;           // announce_drained(); no value: it was not asked
   std::string_view attempt = "wait-idle";  // the subcommand, for messages
 };
 
@@ -75,12 +79,12 @@ Result<std::variant<ServerState, client::Reply>> ask_server_state(client::Connec
   return StateOrRefusal(state);
 }
 
-int report_jobs_left(const JobsLeft& left, const IdleOptions& options) {
+std::string in_words(const JobsLeft& left, const IdleOptions& options) {
   std::string text;
   if (!options.held) text += fmt::format("{} ready, ", left.ready);
   text += fmt::format("{} reserved", left.reserved);
   if (options.all) text += fmt::format(", {} delayed", left.delayed);
-  return fail(kExitTimedOut, fmt::format("after {} s there are left: {}", *options.timeout, text));
+  return text;
 }
 
 // The server started after the connection was opened, and has seen no other connection: systemd,
@@ -99,15 +103,15 @@ bool is_closed(int connection) {
   return closed && *closed;
 }
 
-// `begin`: when the connection was opened, or just before; it also is the start of --timeout.
-// `maybe_started`: the connection may have started the server. run() returns the exit code and may
-// be called once.
+// `limit` begins when the connection is opened, or just before. `maybe_started`: the connection may
+// have started the server. run() returns the exit code and may be called once.
 class IdleWait {
  public:
-  IdleWait(const IdleOptions& options, IdleClock::time_point begin, bool maybe_started)
+  IdleWait(const IdleOptions& options, const TimeLimit& limit, bool maybe_started)
       : options_(options),
-        begin_(begin),
+        limit_(limit),
         draining_(options.draining),
+        announces_(options.announces),
         maybe_started_(maybe_started) {}
 
   // The pause between two queries grows by half each time, so that a short wait ends promptly and a
@@ -116,37 +120,59 @@ class IdleWait {
     IdleClock::duration pause = kFirstPause;
     for (;;) {
       auto seen = ask_server_state(connection, options_);
-      if (!seen) {
-        if (draining_ && is_closed(connection.descriptor())) return ended();
-        return seen.error();
-      }
+      if (!seen) return report_lost(connection, seen.error());
       if (const auto* const answer = std::get_if<client::Reply>(&*seen)) {
+        if (answer->is(kDrainedLine)) return print("the server has drained and ended\n");
         return refused(std::string(options_.attempt), *answer);
       }
       const auto& state = std::get<ServerState>(*seen);
       if (const int code = check_server(state.server); code != 0) return code;
       if (state.left.ready + state.left.reserved + state.left.delayed == 0) return 0;
-      auto next = pause;
-      if (options_.timeout) {
-        const auto whole = std::chrono::duration<double>(*options_.timeout);
-        const auto end = begin_ + std::chrono::duration_cast<IdleClock::duration>(whole);
-        const auto now = IdleClock::now();
-        if (now >= end) return report_jobs_left(state.left, options_);
-        next = std::min(next, end - now);
+      left_ = state.left;
+      if (limit_.is_over()) return report_jobs_left("");
+      if (draining_ && !announces_.has_value()) {
+        auto announces = announce_drained(connection);
+        if (!announces) return report_lost(connection, announces.error());
+        announces_ = *announces;
       }
-      std::this_thread::sleep_for(next);
+      // A draining server that ends, ends the pause.
+      const auto ended = client::wait_for(connection.descriptor(), POLLIN, limit_.left(pause));
+      if (!ended) return Error{"cannot wait for the server"};
       pause = std::min<IdleClock::duration>(pause * 3 / 2, kLongestPause);
     }
   }
 
-  // There is no server any more, and it drained.
-  static int ended() { return print("the server has drained and ended\n"); }
+  // The server was drained before, and has ended before the first look at it.
+  static int nothing_listens() { return print("the server has ended\n"); }
 
  private:
+  int report_jobs_left(std::string_view more) const {
+    return fail(kExitTimedOut, fmt::format("after {} s there are left: {}{}", limit_.seconds(),
+                                           in_words(*left_, options_), more));
+  }
+
+  // The connection is lost, or the server does not answer.
+  Result<int> report_lost(const client::Connection& connection, const Error& error) const {
+    if (draining_ && is_closed(connection.descriptor())) {
+      if (!announces_.has_value() || TUBED_PLANTED(drain_wait_believes_any_end)) {
+        return nothing_listens();
+      }
+      const std::string seen = left_ ? fmt::format("; when it was last seen there were left: {}",
+                                                   in_words(*left_, options_))
+                                     : "";
+      return fail(kExitFailure, fmt::format("{}: the server has ended, {}{}", options_.attempt,
+                                            *announces_ ? "and had not drained"
+                                                        : "and whether it had drained is not known",
+                                            seen));
+    }
+    if (left_ && limit_.is_over()) return report_jobs_left("; the server does not answer");
+    return limit_.report(error);
+  }
+
   // 0: this is the server that should become idle.
   int check_server(const client::StatsBlock& server) {
     const bool draining = server.text("draining") == "true";
-    if (std::exchange(maybe_started_, false) && started_by(begin_, server)) {
+    if (std::exchange(maybe_started_, false) && started_by(limit_.begin(), server)) {
       return fail(kExitFailure,
                   fmt::format("{}: the server has only just started, for this connection: it is "
                               "not the server that was busy",
@@ -163,29 +189,40 @@ class IdleWait {
   }
 
   const IdleOptions& options_;
-  IdleClock::time_point begin_;
+  const TimeLimit& limit_;
   bool draining_;  // it was draining when it was last seen
+  std::optional<bool> announces_;
   bool maybe_started_;
+  std::optional<JobsLeft> left_;  // when it was last seen
 };
 
 Result<int> run_wait_idle(const IdleOptions& options) {
-  const auto begin = IdleClock::now();
-  auto connection = connect(options.server);
-  if (connection) return IdleWait(options, begin, true).run(*connection);
-  if (options.draining && client::nothing_listens(connection.error())) return IdleWait::ended();
-  return connection.error();
+  const TimeLimit limit(options.timeout);
+  auto connection = limit.connect(options.server);
+  if (connection) return IdleWait(options, limit, true).run(*connection);
+  if (options.draining && client::nothing_listens(connection.error())) {
+    return IdleWait::nothing_listens();
+  }
+  return limit.report(connection.error());
 }
 
 }  // namespace
 
-Result<int> wait_until_drained(client::Connection& connection, IdleClock::time_point begin,
-                               std::optional<double> timeout) {
+Result<bool> announce_drained(client::Connection& connection) {
+  const auto known = TRY(Capabilities::of(connection));
+  if (!known.has("set-caps:256")) return false;
+  const auto reply = TRY(connection.ask_for_caps(256));
+  return reply.is("OK");
+}
+
+Result<int> wait_until_drained(client::Connection& connection, const TimeLimit& limit,
+                               bool announces) {
   IdleOptions options;
   options.held = true;
   options.draining = true;
-  options.timeout = timeout;
+  options.announces = announces;
   options.attempt = "drain";
-  return IdleWait(options, begin, false).run(connection);
+  return IdleWait(options, limit, false).run(connection);
 }
 
 namespace {
@@ -208,8 +245,9 @@ constexpr std::array kIdleOptions{
 };
 
 constexpr std::string_view kIdleFooter =
-    R"(It looks every 0.1 to 1 s. Buried jobs are not waited for. A server that drains
-and ends is idle; one that this connection has started is not.
+    R"(It looks every 0.1 to 1 s. Buried jobs are not waited for. A server that has
+drained and ended is idle; one that was stopped or that this connection has
+started is not.
 
 examples:
   tubectl wait-idle --timeout 10 || tubectl tubes --interval 0

@@ -17,12 +17,12 @@
 namespace tubed::tubectl::work {
 namespace {
 
-constexpr int kConnectSeconds = 2;  // of each address of a name
+constexpr std::chrono::seconds kConnectLimit{2};  // of each address of a name
 
 // An exception must not leave the thread.
 Result<client::Connection> try_to_connect(const client::Target& server) {
   try {
-    return client::Connection::open(server, kConnectSeconds);
+    return client::Connection::open(server, kConnectLimit);
   } catch (const std::exception& error) {
     return Error{error.what()};
   }
