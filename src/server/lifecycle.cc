@@ -109,7 +109,8 @@ void Lifecycle::stop_requested() {
 }
 
 void Lifecycle::stop_removed() {
-  exit_code_ = kExitRemoved;
+  if (stop_requested_ || stopping()) return;  // this is not the second signal
+  if (!TUBED_PLANTED(removal_is_a_usual_stop)) exit_code_ = kExitRemoved;
   stop_requested();
 }
 
@@ -136,8 +137,8 @@ void Lifecycle::stop_clients() {
   drain_timer_.disarm();
   stop_timer_.arm(settings_.shutdown_timeout);
   clients_.stop_all();
-  scheduler_.mark_all_dirty();
   if (drained()) clients_.for_each([](Client& client) { client.conversation().has_drained(); });
+  scheduler_.mark_all_dirty();
   grace_timer_.arm(kStopGrace);
   // Once for the clients, once for the log.
   notifier_.stopping(2 * settings_.shutdown_timeout + kStopSlack);

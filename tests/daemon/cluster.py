@@ -35,6 +35,7 @@ CALM = 3.0
 QUICK = 1.5 if SANITIZED else 0.8
 EXIT_DAMAGED = 73
 EXIT_NOT_STORED = 74
+EXIT_REMOVED = 80
 # The keys of stats-job that do not depend on the moment. A job that is delayed, or held over, gets
 # ready by itself.
 COMPARED = ("tube", "pri", "delay", "ttr", "releases", "buries", "kicks")

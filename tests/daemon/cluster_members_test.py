@@ -5,7 +5,7 @@ import shutil
 import time
 import unittest
 
-from cluster import CALM, EXIT_DAMAGED, Cluster, ClusterTest, one_error_line, summary
+from cluster import CALM, EXIT_DAMAGED, EXIT_REMOVED, Cluster, ClusterTest, one_error_line, summary
 from harness import SANITIZED, Daemon, run, until
 
 
@@ -68,6 +68,7 @@ class Members(ClusterTest):
         cluster.hand_over(first)
         for name in ("b", "c"):
             cluster.remove(name)
+            cluster[name].wait_for_exit(EXIT_REMOVED)
             cluster.wait_for_voters([n for n in cluster.names() if n in ("a", "c") and n > name] +
                                     ["a"])
         code, _, errors = first.task("--cluster-leave")
@@ -189,9 +190,8 @@ class Members(ClusterTest):
 
     def remove(self, cluster, node):
         cluster.remove(node.name)
-        # It ends by itself, with one clear line.
-        until("the removed node to end", lambda: not node.is_running())
-        node.daemon.expected_code = node.daemon.process.returncode
+        # It ends by itself, with one clear line, and with a code after which systemd does not start it.
+        node.wait_for_exit(EXIT_REMOVED)
         self.assertTrue(node.daemon.lines_with("removed"), node.daemon.lines[-5:])
         del cluster.nodes[node.name]
         cluster.wait_for_voters()
