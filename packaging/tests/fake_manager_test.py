@@ -325,6 +325,20 @@ class Sockets(ManagerTest):
         self.assertEqual(set(daemon.addresses), {address_of(tcp), mine})
         self.assertIn("127.0.0.1:0", daemon.wait_for_line("configured listener replaced"))
 
+    def test_flags_with_addresses(self):
+        """As /etc/default/tubed says."""
+        tcp = self.tcp()
+        config = self.write_config(f'[[listen]]\naddress = "{address_of(tcp)}"\n')
+        daemon = self.supervise("--config", config, "-l", "0.0.0.0", "-p", "11300", sockets=[tcp],
+                                names=["tcp"])
+        self.assertEqual(daemon.addresses, [address_of(tcp)])
+        line = daemon.wait_for_line("configured listener replaced by inherited sockets")
+        self.assertIn("0.0.0.0:11300", line)
+        code, lines = self.supervise_refused([tcp], ["tcp"], "--config", config, "-p", "11300")
+        self.assertEqual((code, len(lines)), (78, 1), lines)
+        self.assertIn("-p/--port: ", lines[0])
+        self.assertIn("for a service, remove -p from its flags", lines[0])
+
     def test_a_configured_listener_with_the_same_address(self):
         tcp, local = self.tcp(), self.local()
         config = self.write_config("".join(f'[[listen]]\naddress = "{address_of(each)}"\n'

@@ -53,7 +53,8 @@ Result<void> choose_listeners(const CommandLine& line, const config::FileLines& 
   if (!line.port) return {};
   // Either meaning would surprise: a port without effect, or a port that replaces addresses.
   return Error{
-      fmt::format("-p/--port: {}:{}: listen.address has a port of its own; give -l as well",
+      fmt::format("-p/--port: {}:{}: listen.address has a port of its own; give -l as well, or, "
+                  "for a service, remove -p from its flags",
                   config::printable(line.config_file), lines.listeners.front())};
 }
 

@@ -210,7 +210,8 @@ TEST_CASE(
   REQUIRE(listeners.size() == 1);
   CHECK(to_string(listeners[0]) == "127.0.0.1:7");
   CHECK(load_error("[[listen]]\naddress = \"::1\"\n", accept({"-p", "7"})) ==
-        "-p/--port: tubed.toml:2: listen.address has a port of its own; give -l as well");
+        "-p/--port: tubed.toml:2: listen.address has a port of its own; give -l as well, or, for a "
+        "service, remove -p from its flags");
 }
 
 TEST_CASE("a journal with room for less than four segments is refused") {
