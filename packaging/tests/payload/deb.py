@@ -470,10 +470,15 @@ def a_connection_that_meets_such_a_fault_is_closed():
 def an_upgrade_that_meets_such_a_fault():
     good = CONFIG.read_text(encoding="utf-8")
     append("nonsense = ")
-    run("dpkg", "-i", NEWER[1])
-    expect_failed_service(78, "tubed.toml:")
+    process = show("MainPID")
+    output = run("dpkg", "-i", NEWER[1])
+    true("the new version does not accept the settings" in output, output)
+    equal((state(), show("MainPID")), ("active", process))
+    true("tubed.toml:" in journal("-u", UNIT, "-n", "20"), "the reason is not in the journal")
+    equal(ask("list-tube-used"), "USING default")
     CONFIG.write_text(good, encoding="utf-8")
-    systemctl("start", UNIT)
+    systemctl("restart", UNIT)
+    true(show("MainPID") != process, "not restarted")
     sockets_are_open()
     equal(ask("list-tube-used"), "USING default")
 
