@@ -101,6 +101,7 @@ class Lifecycle {
   void finish_silent();
   void stop_now(std::string_view reason);
   void close_log();
+  void report_lost_jobs() const;
 
   loop::Loop& loop_;
   os::Log& log_;

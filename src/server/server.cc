@@ -99,7 +99,14 @@ Result<void> Server::listen(std::vector<os::InheritedSocket> inherited) {
 }
 
 Result<void> Server::recover() {
-  if (settings_.journal_directory.empty()) return {};
+  if (settings_.journal_directory.empty()) {
+    if (test_ == nullptr) {
+      log_.info("memory only", {{"note",
+                                 "jobs are lost when the server ends; -b DIR or "
+                                 "journal.directory keeps them"}});
+    }
+    return {};
+  }
   // Recovery may be interrupted anywhere: the next start completes its changes.
   const loop::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
   if (cluster_ != nullptr) return cluster_->start();

@@ -57,6 +57,15 @@ class Logs(DaemonTest):
         refused = events[names.index("connection refused")]
         self.assertEqual(refused["limits.connections"], 3)
 
+    def test_a_server_without_a_journal(self):
+        for flags, kept in (((), False), (("-b", str(self.directory)), True)):
+            daemon = self.start(*flags)
+            self.connect(daemon).put()
+            self.assertEqual(daemon.end(), 0)
+            self.assertEqual(len(daemon.lines_with(" info memory only ")), 0 if kept else 1)
+            self.assertEqual(len(daemon.lines_with(" warning jobs are lost jobs=1 ")),
+                             0 if kept else 1)
+
     def test_json_of_a_bad_file_name(self):
         config = self.directory / 'a "quoted"\n\ttubed.toml'
         config.write_text("[limits]\n", encoding="utf-8")

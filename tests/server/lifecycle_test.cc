@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -219,6 +220,24 @@ TEST_CASE("the report of its removal does not hurry a server that stops") {
   REQUIRE(server.ends());
   CHECK(server.lifecycle.exit_code() == 0);
   CHECK(server.count("stopped with connections open") == 0);
+}
+
+TEST_CASE("a server without a journal says at its end how many jobs are lost") {
+  const auto lines = [](std::string_view commands, std::string_view answers, bool has_journal) {
+    DrainingServer server(DrainExit::never);
+    if (has_journal) server.settings.journal_directory = "a";
+    const os::Socket client = server.connect();
+    CHECK(server.ask(client, commands, answers) == answers);
+    server.lifecycle.stop_requested();
+    REQUIRE(server.ends());
+    return std::pair(server.count(" jobs are lost "), server.count(" jobs are lost jobs=2 "));
+  };
+  const std::pair<std::size_t, std::size_t> none;
+  const std::string all = std::string(kPuts) + "reserve\r\n";
+  const std::string answers = std::string(kInserted) + std::string(kReserved);
+  CHECK(lines(all, answers, false) == std::pair<std::size_t, std::size_t>(1, 1));
+  CHECK(lines(all, answers, true) == none);
+  CHECK(lines("list-tube-used\r\n", "USING default\r\n", false) == none);
 }
 
 TEST_CASE("a drained leader that passes its leadership on first logs once that it has drained") {
