@@ -121,10 +121,10 @@ TEST_CASE("a server that drains until it is idle gives out no jobs, and ends wit
   const std::string_view refused =
       "TIMED_OUT\r\nNOT_FOUND\r\nRESERVED_BATCH 0\r\nRESERVED_BATCH 0\r\nMOVED\r\nTIMED_OUT\r\n"
       "TOUCHED\r\n";
-  CHECK(server.ask(server.busy,
-                   "reserve-with-timeout 0\r\nreserve-job 2\r\nreserve-batch 5\r\n"
-                   "reserve-batch 5 0\r\nmove-job 2 t\r\nreserve-with-timeout 1\r\ntouch 1\r\n",
-                   refused) == refused);
+  REQUIRE(server.ask(server.busy,
+                     "reserve-with-timeout 0\r\nreserve-job 2\r\nreserve-batch 5\r\n"
+                     "reserve-batch 5 0\r\nmove-job 2 t\r\nreserve-with-timeout 1\r\ntouch 1\r\n",
+                     refused) == refused);
   CHECK(server.lifecycle.phase() == Phase::serving);
   CHECK(server.status() == "draining: 1 ready jobs, 1 reserved, 2 connections");
   CHECK(server.ask(server.busy, "delete 1\r\n", "DELETED\r\n") == "DELETED\r\n");

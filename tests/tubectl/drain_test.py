@@ -502,10 +502,15 @@ class WaitIdleOfADrain(TubectlTest):
             return f"unix:{path}"
 
     def test_a_server_that_does_not_answer(self):
-        for server in (self.silent(), self.busy_address()):
+        silent = self.silent()
+        for server in (silent, self.busy_address()):
             for command in (("drain", "--wait"), ("wait-idle",), ("wait-idle", "--draining")):
                 why = self.refused(TIMED_OUT, server, *command, "--timeout", 0.2)
                 self.assertIn("tubectl: after 0.2 s the server has not answered: ", why)
+                if server == silent:
+                    self.assertIn("the server was silent for ", why)
+                    # The wait for an answer without --timeout.
+                    self.assertNotIn("silent for 30 s", why)
             self.refused(UNAVAILABLE, server, "health", "--timeout", 0.2)
 
     def test_a_server_that_does_not_answer_any_more(self):
