@@ -46,7 +46,7 @@ int fail(int code, const std::string& message) {
 }
 
 void warn_of_few_descriptors(os::Log& log, const Settings& settings) {
-  // For listeners, the loop, the log, the journal, and HTTP connections.
+  // For listeners, the loop, the log, the journal, and HTTP connections without those that wait.
   constexpr std::uint64_t kOwnDescriptors = 64 + loop::HttpServer::kMaxConnections;
   const std::uint64_t limit = os::descriptor_limit();
   if (limit < settings.connections + kOwnDescriptors) {

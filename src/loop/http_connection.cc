@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 
 #include "base/assert.h"
+#include "base/planted.h"
 #include "loop/http_server.h"
 #include "os/clock.h"
 
@@ -67,6 +68,10 @@ std::optional<HttpResponse> refuse_framing(const HttpRequest& request) {
 
 void HttpExchange::resume() {
   if (connection_ != nullptr) connection_->resume();
+}
+
+void HttpExchange::begin_waiting() {
+  if (connection_ != nullptr) connection_->begin_waiting();
 }
 
 HttpConnection::HttpConnection(HttpServer& server, MHD_Connection* handle, int descriptor,
@@ -185,6 +190,12 @@ void HttpConnection::suspend() {
 void HttpConnection::resume() {
   resumed_ = !suspended_;
   wake();
+}
+
+void HttpConnection::begin_waiting() {
+  if (TUBED_PLANTED(waits_take_requests_places)) return;
+  waits_ = true;
+  server_.wait_begun();
 }
 
 void HttpConnection::wake() {

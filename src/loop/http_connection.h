@@ -37,6 +37,8 @@ class HttpConnection {
   int descriptor() const { return descriptor_; }
   // With an event stream.
   bool is_stream() const { return is_stream_; }
+  // The exchange has called begin_waiting().
+  bool waits() const { return waits_; }
   // The exchange waits for its resume(), and libmicrohttpd does not watch the connection.
   bool is_suspended() const { return suspended_; }
   // A part of the response is being made or sent.
@@ -54,6 +56,7 @@ class HttpConnection {
   // --- For the exchange
 
   void resume();
+  void begin_waiting();
 
   // --- For the callbacks of libmicrohttpd
 
@@ -91,6 +94,7 @@ class HttpConnection {
   Progress progress_ = Progress::receiving;
   bool is_head_ = false;
   bool is_stream_ = false;
+  bool waits_ = false;
   bool leaves_body_unread_ = false;
   bool body_ended_ = false;
   bool makes_parts_ = false;

@@ -78,6 +78,10 @@ class HttpExchange {
   virtual bool is_stream() const { return false; }
 
  protected:
+  // From now on the exchange waits for an event that may be far away, such as a job: until its end
+  // it counts among HttpServer::waits(), whose bound its owner knows, and takes no place from other
+  // requests. Called once at most, after the header of the request was taken. O(listeners).
+  void begin_waiting();
   // Lets the server go on: it calls the function that had to wait in a later tick. May be called at
   // any time in the loop's thread, also from the functions above and without need; it calls
   // nothing, and never destroys the exchange. O(1).

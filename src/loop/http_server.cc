@@ -27,6 +27,9 @@
 //   The newest kSpared connections are spared, since they have not had the time to be served.
 // - When more than kMaxStreams responses are streamed, the oldest of these is shut down. The owner
 //   bounds exchanges and event streams.
+// - An exchange that waits for something far away occupies none of the kMaxConnections, and is
+// never
+//   shut down for another. The owner bounds these.
 // - The daemon closes a connection that moves no byte for the idle timeout. `total_timer_` ends a
 //   connection that moves a byte now and then after the total timeout.
 // - The daemon does not watch suspended connections; check_suspended() finds those whose client has
@@ -67,7 +70,7 @@ constexpr std::size_t kSpared = 16;
 // The daemon's own bound, which is not reached: TLS handshakes that are under way when all
 // connections are in use add connections beyond kMaxConnections, a few in each tick, and as many
 // are shut down.
-constexpr std::size_t kDaemonConnections = 2 * HttpServer::kMaxConnections;
+constexpr std::size_t kDaemonConnections = 2 * HttpServer::kMaxConnections + HttpServer::kMaxWaits;
 
 // Connections of LingeringClose. A further connection closes the oldest.
 constexpr std::size_t kMaxLingering = 16;
@@ -78,7 +81,8 @@ constexpr Duration kFutileDelay = std::chrono::milliseconds(20);
 // For a connection that cannot be served because no descriptor is free. The Listener adds the last
 // line end.
 constexpr std::string_view kNoDescriptor =
-    "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n";
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+    "Connection: close\r\n";
 
 HttpConnection* connection_of(MHD_Connection* handle) {
   return static_cast<HttpConnection*>(
@@ -135,12 +139,13 @@ std::size_t count(const std::vector<std::unique_ptr<HttpConnection>>& connection
       }));
 }
 
-// Shuts down the oldest connection with this progress, except event streams. False: none has it.
+// Shuts down the oldest connection with this progress, except event streams and waits. False: none
+// has it.
 bool shut_down_oldest(std::span<const std::unique_ptr<HttpConnection>> connections,
                       Progress progress) {
   for (const auto& connection : connections) {
-    if (connection->is_shut_down() || connection->progress() != progress || connection->is_stream())
-      continue;
+    const bool is_spared = connection->is_stream() || connection->waits();
+    if (connection->is_shut_down() || connection->progress() != progress || is_spared) continue;
     connection->shut_down();
     return true;
   }
@@ -211,7 +216,8 @@ void HttpServer::set_timeouts(std::chrono::seconds idle, Duration total) {
 
 std::size_t HttpServer::exchanges() const {
   return count(connections_, [](const HttpConnection& connection) {
-    return connection.progress() == Progress::exchanging && !connection.is_stream();
+    return connection.progress() == Progress::exchanging && !connection.is_stream() &&
+           !connection.waits();
   });
 }
 
@@ -279,7 +285,7 @@ HttpConnection* HttpServer::connection_opened(MHD_Connection* handle, int descri
       std::make_unique<HttpConnection>(*this, handle, descriptor, std::move(opening_peer_)));
   if (idle_timeout_ != kIdleTimeout) connections_.back()->set_idle_timeout(idle_timeout_);
   if (connections_.size() == 1) arm_total_timer();
-  if (connections_.size() >= kMaxConnections) {
+  if (is_full()) {
     for (const auto& listener : listeners_) listener->pause();
     make_room();
   }
@@ -289,15 +295,23 @@ HttpConnection* HttpServer::connection_opened(MHD_Connection* handle, int descri
 void HttpServer::connection_closed(HttpConnection* connection) {
   if (connection->leaves_body_unread() && !connection->is_shut_down())
     linger(connection->descriptor());
+  if (connection->waits()) --waits_;
   std::erase_if(connections_, [&](const auto& each) { return each.get() == connection; });
   arm_total_timer();
-  if (connections_.size() >= kMaxConnections) return;
+  if (is_full()) return;
+  for (const auto& listener : listeners_) listener->resume();
+}
+
+void HttpServer::wait_begun() {
+  ++waits_;
+  if (is_full()) return;
   for (const auto& listener : listeners_) listener->resume();
 }
 
 // Frees a connection for the next client, unless one was shut down and is about to be closed.
 void HttpServer::make_room() {
-  if (count(connections_, [](const HttpConnection&) { return true; }) < kMaxConnections) return;
+  const auto is_counted = [](const HttpConnection& connection) { return !connection.waits(); };
+  if (count(connections_, is_counted) < kMaxConnections) return;
   const auto candidates = std::span(connections_).first(connections_.size() - kSpared);
   static_cast<void>(shut_down_oldest(candidates, Progress::receiving) ||
                     shut_down_oldest(candidates, Progress::responding) ||

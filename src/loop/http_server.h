@@ -3,9 +3,9 @@
 // libmicrohttpd, its connections, with their exchanges. Work per tick: O(connections), and
 // kBytesPerTick bytes of the parts of responses.
 //
-// Invariant: at most kMaxConnections connections are open, beside those that were shut down;
-// further connections wait in the kernel. No connection is older than `total_timeout` by more than
-// a second, except event streams.
+// Invariant: at most kMaxConnections connections are open, in addition to those that were shut down
+// and to those whose exchanges wait (HttpExchange::begin_waiting); further connections wait in the
+// kernel. No connection is older than `total_timeout` by more than a second, except event streams.
 #pragma once
 
 #include <cstdint>
@@ -54,10 +54,11 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   // Streamed responses (HttpResponse::next_part) that are sent at the same time; a further one
   // aborts the oldest.
   static constexpr std::size_t kMaxStreams = 16;
-  // Exchanges at the same time, without event streams, and event streams (HttpExchange::is_stream)
-  // at the same time. The owner refuses further requests (503).
+  // How many exchanges may run at the same time, as exchanges(), event_streams() and waits() count
+  // them. The owner refuses further requests (503).
   static constexpr std::size_t kMaxExchanges = 64;
   static constexpr std::size_t kMaxEventStreams = 16;
+  static constexpr std::size_t kMaxWaits = 1000;
   // Bytes that all responses in parts make in one tick.
   static constexpr std::size_t kBytesPerTick = 32 * 1024;
   // How often suspended connections are checked for clients that have disconnected.
@@ -85,14 +86,17 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   void set_timeouts(std::chrono::seconds idle, Duration total);
 
   // Their number, without the request that the owner is being asked to answer. O(connections).
-  std::size_t exchanges() const;  // without event streams
+  std::size_t exchanges() const;  // neither event streams nor waits
   std::size_t event_streams() const;
+  std::size_t waits() const { return waits_; }
 
   // --- For HttpConnection
 
   HttpReply respond(const HttpRequest& request) { return owner_.respond(request); }
   // One more response is streamed.
   void stream_begun();
+  // One more exchange waits.
+  void wait_begun();
   // How many of `bytes` bytes one response may make now.
   std::size_t budget_for(std::size_t bytes) const;
   void spend(std::size_t bytes) { budget_left_ -= bytes; }
@@ -116,6 +120,7 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   void on_secured(std::unique_ptr<Channel> channel, const TlsPeer& peer) override;
   void on_handshake_failed(const std::string& peer, std::string_view reason) override;
   std::string_view refusal() const;
+  bool is_full() const { return connections_.size() - waits_ >= kMaxConnections; }
   void add_to_daemon(os::Socket socket, HttpPeer peer);
   void run_daemon();
   void set_work_pending(bool pending);
@@ -130,6 +135,7 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   std::chrono::seconds idle_timeout_ = kIdleTimeout;
   Duration total_timeout_ = std::chrono::seconds(60);
   std::vector<std::unique_ptr<HttpConnection>> connections_;  // the oldest first
+  std::size_t waits_ = 0;                                     // connections whose exchanges wait
   HttpPeer opening_peer_;        // of the connection that is being given to the daemon
   std::size_t budget_left_ = 0;  // bytes, of this tick
   std::shared_ptr<const TlsContext> tls_;

@@ -12,6 +12,12 @@ constexpr std::string_view kLineEnd = "\r\n";
 // Of the content that has arrived, before the channel is asked for more.
 constexpr std::size_t kArrivedBytes = loop::MemoryChannel::kBufferBytes;
 
+bool may_wait(const api::Operation& operation, const api::Parameters& parameters) {
+  if (operation.waits.empty()) return false;
+  const std::string* seconds = api::find(parameters, operation.waits);
+  return seconds != nullptr && api::number_in(*seconds).value_or(0) > 0;
+}
+
 }  // namespace
 
 ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
@@ -21,6 +27,7 @@ ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
 }
 
 ApiExchange::~ApiExchange() {
+  if (wait_role_) host_.end_wait(*wait_role_);
   if (!client_) return;
   // A reservation goes on if no command was sent.
   if (script_ == nullptr) {
@@ -33,11 +40,15 @@ ApiExchange::~ApiExchange() {
 }
 
 void ApiExchange::start() {
+  const bool waits = may_wait(request_.operation, request_.parameters);
   auto made = api::script_of(request_.operation, std::move(request_.parameters), request_.options);
   if (const auto* problem = std::get_if<api::Problem>(&made)) return refuse(*problem);
   host_.begin_tick();
   // The server may have begun to stop, or lost its leadership, while the body arrived.
   if (const auto problem = host_.not_serving()) return refuse(*problem);
+  if (waits) {
+    if (const auto problem = begin_wait()) return refuse(*problem);
+  }
   script_ = std::move(std::get<std::unique_ptr<api::Script>>(made));
   if (!client_)
     client_ = host_.open_client(request_.address, *this, std::move(request_.admission),
@@ -45,6 +56,15 @@ void ApiExchange::start() {
   client_.client->conversation().set_writer(script_.get());
   script_->on_input([this](std::string_view line) { client_.channel->send(line); });
   client_.channel->send(script_->first_input());
+}
+
+std::optional<api::Problem> ApiExchange::begin_wait() {
+  const commands::ActiveRole* role = request_.admission.role;
+  std::string name = role == nullptr ? "" : role->role().name;
+  if (auto problem = host_.begin_wait(name)) return problem;
+  wait_role_ = std::move(name);
+  begin_waiting();
+  return std::nullopt;
 }
 
 // The response is the problem, and no command runs.

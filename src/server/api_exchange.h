@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "api/script.h"
@@ -40,6 +41,10 @@ class ApiExchangeHost {
   virtual void begin_tick() = 0;
   // Why commands are not run here. Nothing: they are.
   virtual std::optional<api::Problem> not_serving() const = 0;
+  // A request of a client with this role, or of none, may wait from now on, until end_wait(). The
+  // problem: too many do already.
+  virtual std::optional<api::Problem> begin_wait(std::string_view role) = 0;
+  virtual void end_wait(std::string_view role) = 0;
   // A new client, with the admission and the identity of the request.
   virtual ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
                                 commands::Admission admission,
@@ -84,6 +89,7 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
 
  private:
   void start();
+  std::optional<api::Problem> begin_wait();
   void refuse(const api::Problem& problem);
   void send_end_of_body();
   void take_output();
@@ -95,7 +101,8 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   ApiClient client_;
   std::string parameters_;  // the JSON of the body that has arrived
   bool body_ended_ = false;
-  bool line_end_sent_ = false;  // after the body of a put
+  bool line_end_sent_ = false;            // after the body of a put
+  std::optional<std::string> wait_role_;  // of the slot for its wait; nothing: it has none
   std::optional<api::FrameHead> head_;
   std::string arrived_;          // of the frame
   std::size_t passed_ = 0;       // bytes of arrived_ that were passed on

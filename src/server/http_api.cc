@@ -10,6 +10,7 @@
 #include "base/ascii.h"
 #include "base/planted.h"
 #include "commands/authorization.h"
+#include "commands/table.h"
 #include "config/types.h"
 #include "console/files.h"
 #include "json/json.h"
@@ -39,6 +40,8 @@ constexpr std::string_view kBearer = "Bearer ";
 constexpr std::string_view kStats = "stats";
 // Refusals of wrong tokens that wait for their time. Further refusals are sent at once.
 constexpr std::size_t kMostRefusals = 32;
+// Requests that end a reservation or administrate, beyond HttpServer::kMaxExchanges.
+constexpr std::size_t kKeptExchanges = 16;
 
 bool is_read(std::string_view method) {
   return method == "GET" || method == "HEAD";
@@ -59,6 +62,14 @@ Problem unauthorized() {
 
 Problem busy(std::string detail) {
   return {.status = 503, .kind = "busy", .title = "Busy", .detail = std::move(detail)};
+}
+
+// True: others wait for what it does.
+bool has_kept_place(const Operation& operation) {
+  if (operation.kind == Kind::held) return operation.method != Method::get;
+  const std::string_view name = operation.line.substr(0, operation.line.find(' '));
+  const commands::Command* command = commands::find_command(name);
+  return (command == nullptr ? operation.access : command->access) == Access::admin;
 }
 
 HttpResponse method_not_allowed(const std::string& allowed) {
@@ -257,8 +268,9 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
   }
   if (operation.kind == Kind::events && server.event_streams() >= HttpServer::kMaxEventStreams)
     return busy("As many streams of events are open as there may be.");
-  if (server.exchanges() >= HttpServer::kMaxExchanges)
-    return busy("As many requests are under way as there may be.");
+  const std::size_t places =
+      HttpServer::kMaxExchanges + (has_kept_place(operation) ? kKeptExchanges : 0);
+  if (server.exchanges() >= places) return busy("As many requests are under way as there may be.");
   // A request for a reservation uses a conversation that there is already.
   const bool opens_client = !operation.line.empty() && operation.kind != Kind::held;
   if (opens_client && caller.active() != nullptr && caller.active()->is_full())
@@ -365,6 +377,21 @@ std::optional<Problem> HttpApi::not_serving() const {
   const stats::ClusterState* cluster = service_.cluster();
   if (not_serving_reason(cluster).empty()) return std::nullopt;
   return api::not_the_leader(not_serving_detail(*cluster));
+}
+
+std::optional<Problem> HttpApi::begin_wait(std::string_view role) {
+  switch (wait_slots_.take(role)) {
+    case WaitSlots::Taken::taken:
+      return std::nullopt;
+    case WaitSlots::Taken::all_are_used:
+      return busy("As many requests wait as there may be.");
+    case WaitSlots::Taken::share_is_used:
+      return Problem{.status = 429,
+                     .kind = "too-many-waits",
+                     .title = "Too many requests",
+                     .detail = "As many requests of the role wait as its share allows."};
+  }
+  return std::nullopt;
 }
 
 HttpReply HttpApi::cluster_reply() const {

@@ -9,7 +9,10 @@
 // 4. The operation exists (404, 405), and http.api allows it. If it has a command, the server is in
 //    no cluster or leads it: another node opens no conversations. But the statistics are those of
 //    the node, and every node shows them.
-// 5. No more requests are under way than HttpServer allows; a body is not too long.
+// 5. No more requests are under way than HttpServer allows; a body is not too long. The end of a
+//    reservation and a command of the family admin have places of their own, so that the jobs that
+//    are done and an operator do not wait for others. A request that is to wait takes a place among
+//    those that wait (WaitSlots), and none of the others.
 // 6. The role may run the command: that is decided in the conversation, as for any other client. An
 //    operation without a command has its own family.
 #pragma once
@@ -31,6 +34,7 @@
 #include "server/event_streams.h"
 #include "server/reservations.h"
 #include "server/scheduler.h"
+#include "server/wait_slots.h"
 
 namespace tubed::server {
 
@@ -62,6 +66,8 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   void begin_tick() override { scheduler_.begin_tick(); }
   bool is_stopping() const;
   std::optional<api::Problem> not_serving() const override;
+  std::optional<api::Problem> begin_wait(std::string_view role) override;
+  void end_wait(std::string_view role) override { wait_slots_.give_back(role); }
   ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
                         commands::Admission admission, std::optional<Identity> identity) override;
   void give_back(const ApiClient& client, const std::string& token) override {
@@ -90,6 +96,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   Settings settings_;
   loop::MemoryReports reports_;  // of the clients of requests
   Reservations reservations_;
+  WaitSlots wait_slots_;
   EventStreams events_;
   api::History history_;
   std::size_t refusals_ = 0;  // that are to be answered later

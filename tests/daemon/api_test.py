@@ -18,12 +18,13 @@ import threading
 import time
 import unittest
 
-from harness import SANITIZED, SECONDS, Client, StandingClock, parse_address, tls_context, until
+from harness import (SANITIZED, SECONDS, Client, StandingClock, parse_address,
+                     raise_descriptor_limit, tls_context, until)
 from tls_tests import Tls, TlsTest, table
 
 TOKENS = {"ops": "tbd_token-of-ops", "web": "tbd_token-of-web", "worker": "tbd_token-of-worker",
           "watcher": "tbd_token-of-watcher"}
-EXCHANGES = 64
+WAITS = 1000
 EVENT_STREAMS = 16
 
 
@@ -116,6 +117,14 @@ class ApiTest(TlsTest):
         plain.settimeout(SECONDS)
         plain.connect(peer)
         return plain
+
+    def wait_for_job(self, daemon, token=None):
+        """A connection whose reserve is to wait."""
+        client = self.socket_to(daemon)
+        authorization = f"Authorization: Bearer {TOKENS[token]}\r\n" if token else ""
+        client.sendall(("POST /api/v1/tubes/mail/reserve?timeout=50 HTTP/1.1\r\nHost: localhost\r\n"
+                        f"X-Requested-By: t\r\n{authorization}\r\n").encode())
+        return client
 
     def assert_healthy(self, daemon):
         """Health is answered while other clients keep their connections."""
@@ -253,9 +262,7 @@ class Reservations(ApiTest):
 
     def test_a_client_that_leaves_while_it_waits_gets_no_job(self):
         daemon = self.serve()
-        client = self.socket_to(daemon)
-        client.sendall(b"POST /api/v1/tubes/mail/reserve?timeout=50 HTTP/1.1\r\nHost: localhost\r\n"
-                       b"X-Requested-By: t\r\n\r\n")
+        client = self.wait_for_job(daemon)
         until("the reserve to wait", lambda: self.get(daemon, "/server").json["current-waiting"])
         client.close()
         until("its end to be noticed",
@@ -385,6 +392,27 @@ class Rights(ApiTest):
         self.assert_problem(self.ask(daemon, "DELETE", path, token="ops"), 404, "NOT_FOUND")
         self.assertEqual(self.post(daemon, path + "/release", token="worker").status, 200)
         self.assertEqual(self.get(daemon, f"/jobs/{job}", token="ops").json["pri"], 9)
+
+    def test_the_share_of_a_role_in_the_waits(self):
+        clock = StandingClock(self.directory)
+        daemon = self.serve_tokens(
+            {"name": "ops", "verbs": ["inspect", "work"], "tokens": ["ops"]},
+            {"name": "worker", "verbs": ["work"], "tokens": ["worker"]},
+            environment=clock.environment)
+        clock.advance()
+        raise_descriptor_limit(2 * WAITS)
+        waiting = [self.wait_for_job(daemon, "worker") for _ in range(WAITS // 2)]
+
+        def count():
+            return self.get(daemon, "/server", token="ops").json["current-waiting"]
+
+        until("all to wait", lambda: count() == len(waiting))
+        refused = self.post(daemon, "/tubes/mail/reserve?timeout=1", token="worker")
+        self.assert_problem(refused, 429)
+        self.assertEqual(refused.headers["Retry-After"], "1")
+        self.assertEqual(self.post(daemon, "/tubes/mail/reserve", token="worker").status, 204)
+        self.wait_for_job(daemon, "ops")
+        until("another role to wait", lambda: count() == len(waiting) + 1)
 
     def test_a_revoked_token(self):
         daemon = self.serve_tokens()
@@ -552,23 +580,32 @@ class Bounds(ApiTest):
         head = self.ask(daemon, "HEAD", "/server")
         self.assertEqual((head.status, head.body), (200, b""))
 
-    def test_many_requests_at_once(self):
-        daemon = self.serve()
-        request = (b"POST /api/v1/tubes/mail/reserve?timeout=50 HTTP/1.1\r\nHost: localhost\r\n"
-                   b"X-Requested-By: t\r\n\r\n")
-        waiting = []
-        for _ in range(EXCHANGES):
-            waiting.append(self.socket_to(daemon))
-            waiting[-1].sendall(request)
+    def test_many_requests_that_wait(self):
+        clock = StandingClock(self.directory)
+        daemon = self.serve(environment=clock.environment)
+        clock.advance()
+        raise_descriptor_limit(2 * WAITS)
+        waiting = [self.wait_for_job(daemon) for _ in range(WAITS)]
         probe = self.connect(daemon)
-        until("all to wait", lambda: probe.stats()["current-waiting"] == EXCHANGES)
-        self.assert_problem(self.post(daemon, "/tubes/mail/reserve"), 503)
-        self.assert_problem(self.get(daemon, "/server"), 503)
+        until("all to wait", lambda: probe.stats()["current-waiting"] == WAITS)
+        refused = self.post(daemon, "/tubes/mail/reserve?timeout=1")
+        self.assert_problem(refused, 503)
+        self.assertEqual(refused.headers["Retry-After"], "1")
+        self.assert_problem(self.get(daemon, "/jobs/1/wait?seconds=1"), 503)
+        # Requests that do not wait are served.
+        for _ in range(20):
+            job = self.put(daemon, tube="other")
+            self.assertEqual(self.ask(daemon, "DELETE", f"/jobs/{job}").status, 200)
+            self.assertEqual(self.post(daemon, "/tubes/other/reserve").status, 204)
+        self.assertEqual(self.post(daemon, "/drain").status, 200)
+        self.assertEqual(self.get(daemon, "/server").json["current-waiting"], WAITS)
         self.assert_healthy(daemon)
         for client in waiting:
             client.close()
-        until("all to be noticed", lambda: probe.stats()["current-waiting"] == 0)
-        self.assertEqual(self.get(daemon, "/server").status, 200)
+        until("all to be noticed",
+              lambda: clock.advance(1) or probe.stats()["current-waiting"] == 0)
+        self.wait_for_job(daemon)
+        until("a wait", lambda: probe.stats()["current-waiting"] == 1)
 
     def test_slow_and_half_requests_do_not_delay_health_checks(self):
         daemon = self.serve("--limits-job-bytes", "5000000")

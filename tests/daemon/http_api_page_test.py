@@ -88,10 +88,25 @@ class HttpApiPage(DaemonTest):
             client.put(body)
             self.assertEqual(worker.line(), f"{len(body)} bytes")
         until("both jobs to be deleted", lambda: client.stats()["cmd-delete"] == 2)
+        with self.producer() as producer:
+            self.assertEqual(producer.wait(SECONDS), 0)
+        self.assertEqual(worker.line(), "7 bytes")
+
+    def producer(self):
+        """The page's put, with the functions of worker.py, which is in the directory."""
         put = next(code for _, _, code in self.blocks if code.startswith('call("POST"'))
         program = f"import sys\nsys.path.insert(0, {str(self.directory)!r})\nfrom worker import *\n"
-        subprocess.run([sys.executable, "-c", program + put], check=True, timeout=SECONDS)
-        self.assertEqual(worker.line(), "7 bytes")
+        return subprocess.Popen([sys.executable, "-c", program + put])
+
+    def test_a_program_tries_again_when_the_server_cannot_serve_it(self):
+        (self.directory / "worker.py").write_text(self.named("worker.py"), encoding="utf-8")
+        client = self.connect_queue()
+        self.assertEqual(client.ask("drain"), "DRAINING")
+        with self.producer() as producer:
+            until("a refusal", lambda: client.stats()["cmd-put-in-tube"] > 0)
+            self.assertEqual(client.ask("undrain"), "NOT_DRAINING")
+            self.assertEqual(producer.wait(SECONDS), 0)
+        self.assertEqual(client.stats()["current-jobs-ready"], 1)
 
     def test_a_job_that_fails_is_buried(self):
         (self.directory / "worker.py").write_text(self.named("worker.py"), encoding="utf-8")

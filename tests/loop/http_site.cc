@@ -30,7 +30,10 @@ struct ScriptedExchange final : HttpExchange {
     if (taken < bytes.size()) wait();
     return taken;
   }
-  void end_body() override { ++script.ends; }
+  void end_body() override {
+    ++script.ends;
+    if (script.waits) begin_waiting();
+  }
   std::optional<loop::HttpHead> head() override {
     ++script.heads_made;
     if (!script.head) wait();

@@ -43,6 +43,7 @@ struct Script {
   std::string text;      // of the response; next_part() takes from it
   bool complete = true;  // the response ends after `text`
   bool stream = false;
+  bool waits = false;  // begin_waiting(), once the body has ended
 
   std::string body;
   std::size_t takes_made = 0;

@@ -170,6 +170,37 @@ TEST_CASE("exchanges without a bound by the owner leave a connection for others"
   CHECK(test.server->exchanges() >= HttpServer::kMaxConnections - 16);
 }
 
+TEST_CASE("exchanges that wait take no connection from others, and none is closed for another" *
+          doctest::test_suite("slow")) {
+  TestServer test;
+  Crowd crowd(test);
+  crowd.answer();
+  constexpr std::size_t kWaits = 2 * HttpServer::kMaxConnections;
+  std::vector<std::unique_ptr<Script>> waiting;  // outlive the server's exchanges
+  std::vector<os::Socket> clients;
+  for (std::size_t i = 0; i < kWaits; ++i) {
+    waiting.push_back(std::make_unique<Script>());
+    waiting.back()->waits = true;
+    waiting.back()->head = std::nullopt;
+    test.site.answer = [&](const loop::HttpRequest&) { return make_exchange(*waiting.back()); };
+    clients.push_back(test.begin(get("/p")));
+    REQUIRE(run_until(test.loop, [&] { return test.server->waits() == i + 1; }));
+  }
+  CHECK(test.server->exchanges() == 0);
+  crowd.answer();
+  crowd.add(200, "GET /small HTT");
+  CHECK(crowd.ticks_of_a_page() < 1000);
+  CHECK(test.server->waits() == kWaits);
+  // Each of them still gets its answer, and its place is free again.
+  waiting.front()->head = HttpHead{.length = 0};
+  waiting.front()->resume();
+  CHECK(status_in(test.take_all(clients.front())) == "HTTP/1.1 200 OK");
+  REQUIRE(run_until(test.loop, [&] { return test.server->waits() == kWaits - 1; }));
+  clients.clear();
+  CHECK(run_until(test.loop, [&] { return test.server->waits() == 0; }));
+  test.server.reset();
+}
+
 namespace {
 
 // A server with TLS that demands certificates of its clients, and such a client.

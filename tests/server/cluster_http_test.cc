@@ -5,14 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "os/log.h"
-#include "server/admin_http.h"
-#include "server/authenticator.h"
-#include "server/clients.h"
-#include "server/http_api.h"
-#include "server/scheduler.h"
 #include "server/status.h"
-#include "tests/loop/http_site.h"
+#include "tests/server/http_rig.h"
 #include "tests/stats/cluster.h"
 
 namespace tubed::server_test {
@@ -25,44 +19,14 @@ using stats::ClusterState;
 namespace {
 
 // HTTP of a server, whose part in a cluster the test chooses.
-struct Node final : server::TickHost, server::AdminHttpHost {
+struct Node final : HttpRig {
   Node() {
-    loop::ignore_broken_pipes();
     service.set_cluster_probe([this] { return state.get(); });
-    Settings settings;
-    settings.http.api = HttpApiLevel::full;
-    clients.set_limits(settings);
-    api.apply(settings);
-    http.set_site(api);
-    os::Socket socket = loop_test::listening();
-    address = os::local_address(socket);
-    http.listen(std::move(socket), "");
   }
-  ~Node() {
-    http.close();
-    clients.close_all("test");
-  }
+  ~Node() override { service.set_cluster_probe({}); }
 
-  bool complete_tick() override { return false; }
-  void tick_ended() override {}
-  void begin_tick() override { scheduler.begin_tick(); }
-  std::string_view unready() const override { return ""; }
   std::string_view not_leader() const override { return not_serving_reason(service.cluster()); }
-  void on_handshake_failed(const std::string&, std::string_view) override {}
 
-  std::string ask(const std::string& request) {
-    const os::Socket client = loop_test::connect_to(address);
-    loop_test::write_all(client, request);
-    std::string answer;
-    const auto is_closed = [&] {
-      char bytes[4096];
-      const auto transfer = os::read_into(client, bytes);
-      if (transfer.kind == os::Transfer::Kind::done) answer.append(bytes, transfer.bytes);
-      return transfer.kind == os::Transfer::Kind::end;
-    };
-    CHECK(loop_test::run_until(loop, is_closed));
-    return answer;
-  }
   std::string get(const std::string& path) {
     return ask("GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   }
@@ -71,15 +35,6 @@ struct Node final : server::TickHost, server::AdminHttpHost {
                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
   }
 
-  loop::Loop loop;
-  os::Log log{[](std::string_view) { return true; }, [] { return Duration(); }};
-  commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
-  server::Clients clients{log, service};
-  server::Scheduler scheduler{loop, service, clients, *this};
-  server::AdminHttp http{loop, log, service, *this};
-  server::Authenticator authenticator{loop, log, service, clients, scheduler};
-  server::HttpApi api{loop, service, clients, scheduler, authenticator};
-  std::string address;
   std::unique_ptr<ClusterState> state;
 };
 

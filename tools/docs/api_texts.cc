@@ -247,6 +247,10 @@ void add_problems_of_requests(const Operation& operation, Problems& all) {
     add_problem(404, "NOT_FOUND", "There is no such reservation, or it has ended.", all);
   if (operation.kind == Kind::reserve)
     add_problem(503, "", "Too many jobs are reserved over HTTP.", all);
+  if (!operation.waits.empty()) {
+    add_problem(429, "", "As many requests of the role wait as its share allows.", all);
+    add_problem(503, "", "Too many requests wait.", all);
+  }
   if (operation.kind == Kind::reserve && !operation.waits.empty())
     add_problem(507, "OUT_OF_MEMORY", "It would be one tube or watch too many.", all);
   if (operation.kind == Kind::events) add_problem(503, "", "Too many streams are open.", all);

@@ -1,0 +1,96 @@
+// Requests of the API that wait, and the places that they leave to others.
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "server/wait_slots.h"
+#include "tests/server/http_rig.h"
+
+namespace tubed::server_test {
+
+using loop_test::has_line;
+using loop_test::status_in;
+using server::WaitSlots;
+using Taken = server::WaitSlots::Taken;
+
+TEST_CASE("requests that wait take no place from puts, deletes and a drain") {
+  HttpRig rig;
+  constexpr std::size_t kWaits = 70;
+  std::vector<os::Socket> waiting;
+  for (std::size_t i = 0; i < kWaits; ++i) {
+    // The timeout is in the query or in the body.
+    const bool in_query = i % 2 == 0;
+    waiting.push_back(
+        rig.send(in_query ? HttpRig::request("POST", "/tubes/t/reserve?timeout=50")
+                          : HttpRig::request("POST", "/tubes/t/reserve", R"({"timeout":50})")));
+    REQUIRE(rig.run_until([&] { return rig.waiting() == i + 1; }));
+  }
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(rig.call("POST", "/tubes/done/jobs", "x").starts_with("201 "));
+    const std::string reserved = rig.call("POST", "/tubes/done/reserve");
+    REQUIRE(reserved.starts_with("201 "));
+    const std::string path = "/reservations/" + text_member(reserved, "token");
+    REQUIRE(rig.call("DELETE", path) == "200 {\"result\":\"DELETED\"}\n");
+  }
+  CHECK(rig.call("POST", "/drain") == "200 {\"result\":\"DRAINING\"}\n");
+  CHECK(rig.call("DELETE", "/drain") == "200 {\"result\":\"NOT_DRAINING\"}\n");
+  CHECK(rig.waiting() == kWaits);
+  // Those that wait are served.
+  CHECK(rig.call("POST", "/tubes/t/jobs", "at last").starts_with("201 "));
+  CHECK(status_in(rig.take_all(waiting.front())) == "HTTP/1.1 201 Created");
+}
+
+TEST_CASE("the end of a reservation and a drain have places of their own") {
+  HttpRig rig;
+  REQUIRE(rig.call("POST", "/tubes/t/jobs", "x").starts_with("201 "));
+  const std::string token = text_member(rig.call("POST", "/tubes/t/reserve"), "token");
+  std::vector<os::Socket> halves;
+  const std::string half = HttpRig::request("POST", "/tubes/t/jobs", "x");
+  for (std::size_t i = 0; i < loop::HttpServer::kMaxExchanges; ++i)
+    halves.push_back(rig.send(half.substr(0, half.size() - 1)));
+  REQUIRE(rig.run_until([&] { return rig.service.engine().info().sessions == halves.size() + 1; }));
+  const std::string busy = rig.ask(HttpRig::request("GET", "/server"));
+  CHECK(status_in(busy) == "HTTP/1.1 503 Service Unavailable");
+  CHECK(has_line(busy, "Retry-After: 1"));
+  CHECK(rig.call("GET", "/reservations/" + token).starts_with("503 "));
+  CHECK(rig.call("POST", "/reservations/" + token + "/touch") == "200 {\"result\":\"TOUCHED\"}\n");
+  CHECK(rig.call("DELETE", "/reservations/" + token) == "200 {\"result\":\"DELETED\"}\n");
+  CHECK(rig.call("POST", "/drain") == "200 {\"result\":\"DRAINING\"}\n");
+}
+
+TEST_CASE("a refusal that will not last says when to try again") {
+  HttpRig rig;
+  CHECK(rig.call("POST", "/drain").starts_with("200 "));
+  const std::string refused = rig.ask(HttpRig::request("POST", "/tubes/t/jobs", "x"));
+  CHECK(status_in(refused) == "HTTP/1.1 503 Service Unavailable");
+  CHECK(has_line(refused, "Retry-After: 1"));
+  CHECK_FALSE(has_line(rig.ask(HttpRig::request("GET", "/jobs/1")), "Retry-After: 1"));
+}
+
+TEST_CASE("slots for waits: all clients without a role") {
+  WaitSlots slots;
+  for (std::size_t i = 0; i < WaitSlots::kMost; ++i) CHECK(slots.take("") == Taken::taken);
+  CHECK(slots.take("") == Taken::all_are_used);
+  CHECK(slots.take("ops") == Taken::all_are_used);
+  slots.give_back("");
+  CHECK(slots.take("ops") == Taken::taken);
+}
+
+TEST_CASE("slots for waits: a role takes no more than it leaves") {
+  WaitSlots slots;
+  const auto take_all = [&](std::string_view role) {
+    std::size_t count = 0;
+    while (slots.take(role) == Taken::taken) ++count;
+    return count;
+  };
+  CHECK(take_all("a") == WaitSlots::kMost / 2);
+  CHECK(slots.take("a") == Taken::share_is_used);
+  CHECK(take_all("b") == WaitSlots::kMost / 4);
+  CHECK(slots.take("c") == Taken::taken);
+  for (std::size_t i = 0; i < WaitSlots::kMost / 2; ++i) slots.give_back("a");
+  CHECK(take_all("a") > 0);
+  CHECK(slots.take("d") == Taken::taken);
+}
+
+}  // namespace tubed::server_test
