@@ -27,7 +27,7 @@ ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
 }
 
 ApiExchange::~ApiExchange() {
-  if (wait_role_) host_.end_wait(*wait_role_);
+  if (has_wait_slot_) host_.end_wait(request_.role);
   if (!client_) return;
   // A reservation goes on if no command was sent.
   if (script_ == nullptr) {
@@ -45,9 +45,13 @@ void ApiExchange::start() {
   if (const auto* problem = std::get_if<api::Problem>(&made)) return refuse(*problem);
   host_.begin_tick();
   // The server may have begun to stop, or lost its leadership, while the body arrived.
-  if (const auto problem = host_.not_serving()) return refuse(*problem);
+  auto problem = host_.not_serving();
+  if (!problem && !client_) problem = host_.admit_again(request_);
+  if (!problem && waits) problem = host_.begin_wait(request_.role);
+  if (problem) return refuse(*problem);
   if (waits) {
-    if (const auto problem = begin_wait()) return refuse(*problem);
+    has_wait_slot_ = true;
+    begin_waiting();
   }
   script_ = std::move(std::get<std::unique_ptr<api::Script>>(made));
   if (!client_)
@@ -56,15 +60,6 @@ void ApiExchange::start() {
   client_.client->conversation().set_writer(script_.get());
   script_->on_input([this](std::string_view line) { client_.channel->send(line); });
   client_.channel->send(script_->first_input());
-}
-
-std::optional<api::Problem> ApiExchange::begin_wait() {
-  const commands::ActiveRole* role = request_.admission.role;
-  std::string name = role == nullptr ? "" : role->role().name;
-  if (auto problem = host_.begin_wait(name)) return problem;
-  wait_role_ = std::move(name);
-  begin_waiting();
-  return std::nullopt;
 }
 
 // The response is the problem, and no command runs.

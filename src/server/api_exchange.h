@@ -35,12 +35,27 @@ struct ApiClient {
   explicit operator bool() const { return client != nullptr; }
 };
 
+// One request, as HttpApi has found it.
+struct ApiRequest {
+  const api::Operation& operation;
+  api::Parameters parameters;
+  api::ScriptOptions options;
+  std::string address = {};
+  std::string role = {};               // the name of the client's role; empty: it has none
+  commands::Admission admission = {};  // whose role is valid only in the tick that has found it
+  std::optional<Identity> identity = {};
+  ApiClient reserved = {};  // the client of the reservation that it names
+};
+
 // The part of the API that exchanges call.
 class ApiExchangeHost {
  public:
   virtual void begin_tick() = 0;
   // Why commands are not run here. Nothing: they are.
   virtual std::optional<api::Problem> not_serving() const = 0;
+  // The settings and roles may have changed since the header of the request arrived: finds its role
+  // again. The problem: the client may not send the request any more.
+  virtual std::optional<api::Problem> admit_again(ApiRequest& request) const = 0;
   // A request of a client with this role, or of none, may wait from now on, until end_wait(). The
   // problem: too many do already.
   virtual std::optional<api::Problem> begin_wait(std::string_view role) = 0;
@@ -57,17 +72,6 @@ class ApiExchangeHost {
 
  protected:
   ~ApiExchangeHost() = default;
-};
-
-// One request, as HttpApi has found it.
-struct ApiRequest {
-  const api::Operation& operation;
-  api::Parameters parameters;
-  api::ScriptOptions options;
-  std::string address = {};
-  commands::Admission admission = {};
-  std::optional<Identity> identity = {};
-  ApiClient reserved = {};  // the client of the reservation that it names
 };
 
 class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
@@ -89,7 +93,6 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
 
  private:
   void start();
-  std::optional<api::Problem> begin_wait();
   void refuse(const api::Problem& problem);
   void send_end_of_body();
   void take_output();
@@ -101,8 +104,8 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   ApiClient client_;
   std::string parameters_;  // the JSON of the body that has arrived
   bool body_ended_ = false;
-  bool line_end_sent_ = false;            // after the body of a put
-  std::optional<std::string> wait_role_;  // of the slot for its wait; nothing: it has none
+  bool line_end_sent_ = false;  // after the body of a put
+  bool has_wait_slot_ = false;
   std::optional<api::FrameHead> head_;
   std::string arrived_;          // of the frame
   std::size_t passed_ = 0;       // bytes of arrived_ that were passed on

@@ -251,10 +251,15 @@ HttpReply HttpApi::respond(const HttpRequest& request, const HttpServer& server)
   return run(*routed.operation, std::move(parameters), request, std::move(found));
 }
 
+std::optional<Problem> HttpApi::check_level(const Operation& operation) const {
+  if (settings_.http.api == HttpApiLevel::full || operation.method == Method::get)
+    return std::nullopt;
+  return api::forbidden("http.api = \"read\": the API changes nothing.");
+}
+
 std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequest& request,
                                       const HttpServer& server, const Caller& caller) const {
-  if (settings_.http.api == HttpApiLevel::read && operation.method != Method::get)
-    return api::forbidden("http.api = \"read\": the API changes nothing.");
+  if (auto problem = check_level(operation)) return problem;
   const Role* role = caller.role();
   const bool denied =
       role != nullptr && (!may(*role, operation.access) ||
@@ -349,6 +354,7 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
   }
   made.parameters = std::move(parameters);
   made.address = std::move(caller.address);
+  if (caller.role() != nullptr) made.role = caller.role()->name;
   made.admission = std::move(caller.admitted.admission);
   made.identity = std::move(caller.admitted.identity);
   return std::make_unique<ApiExchange>(*this, std::move(made));
@@ -377,6 +383,17 @@ std::optional<Problem> HttpApi::not_serving() const {
   const stats::ClusterState* cluster = service_.cluster();
   if (not_serving_reason(cluster).empty()) return std::nullopt;
   return api::not_the_leader(not_serving_detail(*cluster));
+}
+
+std::optional<Problem> HttpApi::admit_again(ApiRequest& request) const {
+  if (TUBED_PLANTED(api_role_of_the_header)) return std::nullopt;
+  if (!has_role_still(request.role, request.identity)) return unauthorized();
+  if (const auto problem = check_level(request.operation)) return problem;
+  request.admission.role = request.role.empty() ? nullptr : service_.find_role(request.role);
+  // Other requests may have begun meanwhile.
+  if (request.admission.role != nullptr && request.admission.role->is_full())
+    return api::problem_of(protocol::word::kOutOfMemory);
+  return std::nullopt;
 }
 
 std::optional<Problem> HttpApi::begin_wait(std::string_view role) {
@@ -412,20 +429,24 @@ std::string HttpApi::access_of(const Caller& caller) const {
   return json::to_line(access) + '\n';
 }
 
+// Whether a client whose request had this role when it began, or none, would have it now.
+bool HttpApi::has_role_still(const std::string& role,
+                             const std::optional<Identity>& identity) const {
+  if (!is_on()) return false;
+  if (role.empty()) return settings_.http.auth == AuthMode::none && settings_.http.role.empty();
+  if (service_.find_role(role) == nullptr) return false;
+  return identity ? authenticator_.still_has(*identity) : settings_.http.role == role;
+}
+
 // A stream asks each second: the role may have changed, or be gone.
 EventStreams::FindRights HttpApi::rights_of(const Caller& caller) {
-  if (caller.role() == nullptr)
-    return [this]() -> EventStreams::Rights {
-      const bool open =
-          is_on() && settings_.http.auth == AuthMode::none && settings_.http.role.empty();
-      return {.may_inspect = open};
-    };
-  return [this, name = caller.role()->name,
-          identity = caller.admitted.identity]() -> EventStreams::Rights {
-    const commands::ActiveRole* active = service_.find_role(name);
-    if (!is_on() || active == nullptr || !may(active->role(), Access::inspect)) return {};
-    if (identity ? !authenticator_.still_has(*identity) : settings_.http.role != name) return {};
-    return {.may_inspect = true, .role = active->role()};
+  const std::string name = caller.role() == nullptr ? "" : caller.role()->name;
+  return [this, name, identity = caller.admitted.identity]() -> EventStreams::Rights {
+    if (!has_role_still(name, identity)) return {};
+    if (name.empty()) return {.may_inspect = true};
+    const Role& role = service_.find_role(name)->role();
+    if (!may(role, Access::inspect)) return {};
+    return {.may_inspect = true, .role = role};
   };
 }
 

@@ -66,6 +66,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   void begin_tick() override { scheduler_.begin_tick(); }
   bool is_stopping() const;
   std::optional<api::Problem> not_serving() const override;
+  std::optional<api::Problem> admit_again(ApiRequest& request) const override;
   std::optional<api::Problem> begin_wait(std::string_view role) override;
   void end_wait(std::string_view role) override { wait_slots_.give_back(role); }
   ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
@@ -76,6 +77,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   void client_lost(const std::string& token) override { reservations_.forget(token); }
 
   std::variant<Caller, loop::HttpReply> find_caller(const loop::HttpRequest& request);
+  std::optional<api::Problem> check_level(const api::Operation& operation) const;
   std::optional<api::Problem> check(const api::Operation& operation,
                                     const loop::HttpRequest& request,
                                     const loop::HttpServer& server, const Caller& caller) const;
@@ -85,6 +87,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
                               const loop::HttpRequest& request, Caller caller);
   std::string access_of(const Caller& caller) const;
   loop::HttpReply cluster_reply() const;
+  bool has_role_still(const std::string& role, const std::optional<Identity>& identity) const;
   EventStreams::FindRights rights_of(const Caller& caller);
   void sample();
 
