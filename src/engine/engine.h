@@ -68,6 +68,8 @@ class Engine {
   // Ends the session's wait without an answer and makes its reserved jobs ready: up to
   // work_per_turn of them now and the others in advance(). O(watched + held log n).
   void close(SessionId session, Time now, Output& out);
+  // Makes its reserved jobs ready at once. These reservations are no attempts. O(held log n).
+  void take_back(SessionId session, Time now, Output& out);
 
   // --- Tubes. [protocol: use, watch, ignore, list-tubes*, pause-tube]
 
@@ -129,17 +131,13 @@ class Engine {
     const Tube* found = tubes_.find(tube);
     return found != nullptr && is_full(*found);
   }
-  bool uses_full_tube(SessionId session) const {
-    return extended_ && is_full(*sessions_.at(session).used);
-  }
+  bool uses_full_tube(SessionId id) const { return extended_ && is_full(*sessions_.at(id).used); }
 
   // --- Memory. A body that is still arriving, and its tags, count against job_memory_bytes. For
   // tags and marks: engine/tag_memory.h.
 
   // The bytes that a job with a body of this size counts as.
-  static std::uint64_t job_memory(std::uint32_t body_bytes) {
-    return JobMemory::cost_of(body_bytes);
-  }
+  static std::uint64_t job_memory(std::uint32_t bytes) { return JobMemory::cost_of(bytes); }
   // False: a job whose body and tags count as these bytes would exceed the limit. O(1).
   bool claim_memory(std::uint32_t bytes) { return memory_.claim(bytes, limits_.job_memory_bytes); }
   // True: the last claim was refused and would be refused again. O(1).
@@ -439,6 +437,7 @@ class Engine {
   bool has_memory_for_life(const Job& job) const;
   bool mark_dead(Job& job, DeathReason reason);
   void begin_attempts(Job& job);
+  bool keeps_attempts(const Job& job) const;
   [[gnu::cold]] bool renew_life(Job& job);
   void free_life(Job& job);
 

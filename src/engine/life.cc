@@ -161,6 +161,29 @@ void Engine::come_back(Time now, Job* job, TimeSpan delay, Output& out) {
   emit_placed(*job, out);
 }
 
+// A job that its client never got: neither its attempts nor a backoff decide about it.
+void Engine::take_back(SessionId id, Time now, Output& out) {
+  Session& session = sessions_.at(id);
+  while (!session.held.empty()) {
+    Job* job = session.held.top();
+    if (job->truncated()) {
+      drop_truncated(now, job, out);
+      continue;
+    }
+    if (is_governed(*job)) {
+      if (keeps_attempts(*job)) ++make_life(*job).marks.reserves;
+      set_expiry(*job);
+      if (has_expired(*job, now)) {
+        expire(now, job, out);
+        continue;
+      }
+    }
+    make_ready(job);
+    emit_placed(*job, out);
+  }
+  serve_waiting(now, out);
+}
+
 DeathReason Engine::why_dead(const Job& job) {
   const JobCounters counters = job.counters();
   const LifeRecord* life = job.life();
@@ -352,17 +375,22 @@ void Engine::begin_attempts(Job& job) {
   marks.releases = counters.releases;
 }
 
+// False: nothing limits the attempts of the job, or there is no memory for the record, and the old
+// attempts go on.
+bool Engine::keeps_attempts(const Job& job) const {
+  if (job.life() != nullptr) return true;
+  const TubeRules* rules = job.tube->rules.get();
+  const bool is_limited =
+      rules != nullptr && (rules->policy.limits_attempts() || rules->policy.backoff.base.count > 0);
+  return is_limited && has_memory_for_life(job);
+}
+
 // A client kicks or moves the job, which may be in another tube now. True: its marks have changed.
 bool Engine::renew_life(Job& job) {
   JobMarks before = marks_of(job);
   const bool was_dead = !before.dead_from.empty();
   before.dead_from = {};  // as it will be
-  const TubeRules* rules = job.tube->rules.get();
-  const bool is_limited =
-      rules != nullptr && (rules->policy.limits_attempts() || rules->policy.backoff.base.count > 0);
-  // Without memory for the record, the old attempts go on.
-  const bool has_memory = job.life() != nullptr || has_memory_for_life(job);
-  if ((is_limited || job.life() != nullptr) && has_memory) {
+  if (keeps_attempts(job)) {
     begin_attempts(job);
     JobMarks marks = marks_of(job);
     marks.dead_from = {};

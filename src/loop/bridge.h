@@ -25,6 +25,9 @@ class Bridge {
   Bridge(const Bridge&) = delete;
   Bridge& operator=(const Bridge&) = delete;
 
+  // True if the outer peer sends nothing more, or its connection is lost. One system call.
+  bool outer_has_ended() const { return outer_.channel->has_ended(); }
+
  private:
   // One of the two channels, and the bytes that were read from it and not written to the other.
   struct Side final : ChannelOwner {

@@ -75,6 +75,9 @@ class Channel {
   virtual os::Transfer write(std::span<const std::string_view> pieces) = 0;
   // True if the peer has sent bytes that are not read yet.
   virtual bool has_unread() const = 0;
+  // True if the peer sends nothing more, or the connection is lost, whether that was reported or
+  // not. One system call.
+  virtual bool has_ended() const { return false; }
   // The address of the peer, for the log: "192.0.2.1:50312", or "unix uid 1000 pid 4711".
   virtual std::string peer() const = 0;
   // Sends the end of the stream after what was written; input can still be read.

@@ -25,6 +25,7 @@
 
 #include "base/assert.h"
 #include "base/planted.h"
+#include "loop/bridge.h"
 #include "loop/http_server.h"
 #include "os/clock.h"
 
@@ -74,13 +75,18 @@ void HttpExchange::begin_waiting() {
   if (connection_ != nullptr) connection_->begin_waiting();
 }
 
+bool HttpExchange::client_has_left() {
+  return connection_ != nullptr && connection_->client_has_left();
+}
+
 HttpConnection::HttpConnection(HttpServer& server, MHD_Connection* handle, int descriptor,
-                               HttpPeer peer)
+                               HttpPeer peer, std::weak_ptr<const Bridge> bridge)
     : server_(server),
       handle_(handle),
       descriptor_(descriptor),
       since_(os::monotonic_now()),
-      peer_(std::move(peer)) {}
+      peer_(std::move(peer)),
+      bridge_(std::move(bridge)) {}
 
 MHD_Result HttpConnection::on_request(const char* method, const char* data, std::size_t* bytes) {
   if (is_shut_down_) return MHD_NO;
@@ -210,6 +216,22 @@ bool HttpConnection::has_disconnected(short events) const {
   // The client has ended its output. The rest of the body may be waiting in the kernel.
   char byte = 0;
   return body_ended_ || ::recv(descriptor_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+// A client of TLS may have left its socket, and the bridge has not run since.
+bool HttpConnection::client_has_left() {
+  pollfd watched{.fd = descriptor_, .events = POLLRDHUP, .revents = 0};
+  ::poll(&watched, 1, 0);
+  const std::shared_ptr<const Bridge> bridge = bridge_.lock();
+  const bool has_left =
+      has_disconnected(watched.revents) || (bridge != nullptr && bridge->outer_has_ended());
+  if (has_left) shut_down();
+  return has_left;
+}
+
+void HttpConnection::on_completed(bool sent) {
+  if (sent && exchange_ != nullptr) exchange_->on_sent();
+  exchange_.reset();
 }
 
 void HttpConnection::shut_down() {

@@ -15,6 +15,7 @@
 
 namespace tubed::loop {
 
+class Bridge;
 class HttpServer;
 
 class HttpConnection {
@@ -26,7 +27,9 @@ class HttpConnection {
     exchanging,  // an exchange has the request
   };
 
-  HttpConnection(HttpServer& server, MHD_Connection* handle, int descriptor, HttpPeer peer);
+  // `bridge`: to the client, if `descriptor` is not its socket.
+  HttpConnection(HttpServer& server, MHD_Connection* handle, int descriptor, HttpPeer peer,
+                 std::weak_ptr<const Bridge> bridge);
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
@@ -57,6 +60,7 @@ class HttpConnection {
 
   void resume();
   void begin_waiting();
+  bool client_has_left();
 
   // --- For the callbacks of libmicrohttpd
 
@@ -66,8 +70,8 @@ class HttpConnection {
   MHD_Result on_request(const char* method, const char* data, std::size_t* bytes);
   // The content reader.
   ssize_t read_part(char* buffer, std::size_t bytes);
-  // The response was sent, or the connection has ended.
-  void on_completed() { exchange_.reset(); }
+  // The response was sent, or the connection has ended before that.
+  void on_completed(bool sent);
 
  private:
   struct FreeResponse {
@@ -88,6 +92,7 @@ class HttpConnection {
   const int descriptor_;
   const Time since_;
   const HttpPeer peer_;
+  const std::weak_ptr<const Bridge> bridge_;
   std::string target_;
   std::unique_ptr<HttpExchange> exchange_;  // also of a streamed response
   std::string part_;

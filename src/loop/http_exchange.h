@@ -45,6 +45,7 @@ struct HttpHead {
 // 2. end_body(), once;
 // 3. head(), until it returns the header;
 // 4. next_part(), until the response is complete; never for a HEAD.
+// 5. on_sent(), if the kernel has taken the whole response.
 // A client that ends its output before the response has begun counts as disconnected while the
 // exchange waits.
 class HttpExchange {
@@ -77,11 +78,20 @@ class HttpExchange {
   // total timeout. Must not change.
   virtual bool is_stream() const { return false; }
 
+  // The exchange is about to be destroyed, and did all that it could: the client may still not have
+  // received the response.
+  virtual void on_sent() {}
+
  protected:
   // From now on the exchange waits for an event that may be far away, such as a job: until its end
   // it counts among HttpServer::waits(), whose bound its owner knows, and takes no place from other
   // requests. Called once at most, after the header of the request was taken. O(listeners).
   void begin_waiting();
+
+  // Looks whether the client has disconnected; true: the connection is closed in a later tick. For
+  // a response that must not be lost. Precondition: the body was taken, and head() has not returned
+  // the header. One or two system calls.
+  bool client_has_left();
   // Lets the server go on: it calls the function that had to wait in a later tick. May be called at
   // any time in the loop's thread, also from the functions above and without need; it calls
   // nothing, and never destroys the exchange. O(1).

@@ -101,8 +101,8 @@ MHD_Result on_request(void* context, MHD_Connection* handle, const char*, const 
   return connection_of(handle)->on_request(method, data, bytes);
 }
 
-void on_completed(void*, MHD_Connection* handle, void**, MHD_RequestTerminationCode) {
-  connection_of(handle)->on_completed();
+void on_completed(void*, MHD_Connection* handle, void**, MHD_RequestTerminationCode code) {
+  connection_of(handle)->on_completed(code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
 }
 
 void on_notice(void* context, MHD_Connection* handle, void** connection,
@@ -242,18 +242,20 @@ void HttpServer::on_secured(std::unique_ptr<Channel> channel, const TlsPeer& pee
   if (inner == nullptr) return owner_.on_http_error("no descriptor for a connection of TLS");
   bridges_.push_front(nullptr);
   const auto place = bridges_.begin();
-  *place = std::make_unique<Bridge>(loop_, std::move(channel), std::move(inner),
+  *place = std::make_shared<Bridge>(loop_, std::move(channel), std::move(inner),
                                     [this, place] { bridges_.erase(place); });
-  add_to_daemon(std::move(ends->second), std::move(outer));
+  add_to_daemon(std::move(ends->second), std::move(outer), *place);
 }
 
 void HttpServer::on_handshake_failed(const std::string& peer, std::string_view reason) {
   owner_.on_handshake_failed(peer, reason);
 }
 
-void HttpServer::add_to_daemon(os::Socket socket, HttpPeer peer) {
+void HttpServer::add_to_daemon(os::Socket socket, HttpPeer peer,
+                               std::weak_ptr<const Bridge> bridge) {
   if (connections_.size() >= kDaemonConnections) return;
   opening_peer_ = std::move(peer);
+  opening_bridge_ = std::move(bridge);
   // The daemon owns the descriptor even if the call fails. It needs no address of the peer.
   const int descriptor = socket.release();
   MHD_add_connection(daemon_.get(), descriptor, nullptr, 0);
@@ -281,8 +283,8 @@ std::size_t HttpServer::budget_for(std::size_t bytes) const {
 }
 
 HttpConnection* HttpServer::connection_opened(MHD_Connection* handle, int descriptor) {
-  connections_.push_back(
-      std::make_unique<HttpConnection>(*this, handle, descriptor, std::move(opening_peer_)));
+  connections_.push_back(std::make_unique<HttpConnection>(
+      *this, handle, descriptor, std::move(opening_peer_), std::move(opening_bridge_)));
   if (idle_timeout_ != kIdleTimeout) connections_.back()->set_idle_timeout(idle_timeout_);
   if (connections_.size() == 1) arm_total_timer();
   if (is_full()) {

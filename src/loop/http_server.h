@@ -121,7 +121,7 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   void on_handshake_failed(const std::string& peer, std::string_view reason) override;
   std::string_view refusal() const;
   bool is_full() const { return connections_.size() - waits_ >= kMaxConnections; }
-  void add_to_daemon(os::Socket socket, HttpPeer peer);
+  void add_to_daemon(os::Socket socket, HttpPeer peer, std::weak_ptr<const Bridge> bridge = {});
   void run_daemon();
   void set_work_pending(bool pending);
   void make_room();
@@ -136,11 +136,12 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   Duration total_timeout_ = std::chrono::seconds(60);
   std::vector<std::unique_ptr<HttpConnection>> connections_;  // the oldest first
   std::size_t waits_ = 0;                                     // connections whose exchanges wait
-  HttpPeer opening_peer_;        // of the connection that is being given to the daemon
-  std::size_t budget_left_ = 0;  // bytes, of this tick
+  HttpPeer opening_peer_;  // of the connection that is being given to the daemon
+  std::weak_ptr<const Bridge> opening_bridge_;  // of the same connection
+  std::size_t budget_left_ = 0;                 // bytes, of this tick
   std::shared_ptr<const TlsContext> tls_;
   TlsHandshakes handshakes_;
-  std::list<std::unique_ptr<Bridge>> bridges_;            // between TLS and the daemon
+  std::list<std::shared_ptr<Bridge>> bridges_;            // between TLS and the daemon
   std::list<std::unique_ptr<LingeringClose>> lingering_;  // the oldest first
   std::vector<std::unique_ptr<Listener>> listeners_;
   bool stopping_ = false;

@@ -19,6 +19,7 @@ class PolledSocket : public Channel {
 
   void want(bool readable, bool writable) override { watch(readable, writable); }
   void pause() override { start(0); }
+  bool has_ended() const override { return os::has_ended(socket_); }
   std::string peer() const override { return os::peer_address(socket_); }
 
  protected:

@@ -28,6 +28,7 @@
 #include <grp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -360,6 +361,12 @@ std::string network_of(std::string_view peer) {
   // An IPv4 address on a socket of both kinds.
   if (IN6_IS_ADDR_V4MAPPED(reinterpret_cast<const in6_addr*>(address.data()))) return host;
   return std::string(address.data(), kNetworkBytes);
+}
+
+bool has_ended(const Socket& socket) {
+  pollfd watched{.fd = socket.descriptor(), .events = POLLRDHUP, .revents = 0};
+  ::poll(&watched, 1, 0);
+  return watched.revents != 0;
 }
 
 std::string peer_word(std::string_view peer) {

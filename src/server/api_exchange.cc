@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "server/api_answers.h"
 
 namespace tubed::server {
@@ -28,6 +29,7 @@ ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
 
 ApiExchange::~ApiExchange() {
   if (has_wait_slot_) host_.end_wait(request_.role);
+  if (kept_ && !sent_) host_.undo(request_.options.token);
   if (!client_) return;
   // A reservation goes on if no command was sent.
   if (script_ == nullptr) {
@@ -35,8 +37,13 @@ ApiExchange::~ApiExchange() {
     return;
   }
   client_.client->conversation().set_writer(nullptr);
+  if (returns_unsent_job()) host_.take_back(client_);
   client_.channel->disconnect();
   host_.client_lost(request_.options.token);
+}
+
+bool ApiExchange::returns_unsent_job() const {
+  return request_.operation.kind == api::Kind::reserve && !TUBED_PLANTED(api_keeps_unsent_jobs);
 }
 
 void ApiExchange::start() {
@@ -135,6 +142,10 @@ void ApiExchange::take_output() {
 
 void ApiExchange::complete() {
   client_.client->conversation().set_writer(nullptr);
+  if (returns_unsent_job()) {
+    if (client_has_left()) host_.take_back(client_);
+    kept_ = true;
+  }
   host_.give_back(std::exchange(client_, {}), request_.options.token);
 }
 

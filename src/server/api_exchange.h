@@ -12,6 +12,9 @@
 //    reservation is taken.
 // 3. The head of the frame arrives, and then its content, which is passed on as HTTP takes it.
 // 4. The client is closed, or given back to the reservation while it holds a job.
+// 5. A job that the request has reserved is given back if the client of HTTP has left before step
+// 4,
+//    or if its response is not sent whole: no attempt is counted.
 #pragma once
 
 #include <memory>
@@ -67,6 +70,11 @@ class ApiExchangeHost {
   // The response has been made. The client holds the job of the reservation `token`, or no job and
   // is closed.
   virtual void give_back(const ApiClient& client, const std::string& token) = 0;
+  // The jobs that the client holds are ready again, as if it had never reserved them.
+  virtual void take_back(const ApiClient& client) = 0;
+  // The same for the reservation `token`, which has been kept and which ends: the response with its
+  // job was not sent.
+  virtual void undo(const std::string& token) = 0;
   // The client of a request was closed: a reservation of this token has ended.
   virtual void client_lost(const std::string& token) = 0;
 
@@ -87,6 +95,7 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   void end_body() override;
   std::optional<loop::HttpHead> head() override;
   Next next_part(std::size_t bytes, std::string& text) override;
+  void on_sent() override { sent_ = true; }
 
   void on_channel() override;
   void on_channel_closed() override;
@@ -97,6 +106,7 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   void send_end_of_body();
   void take_output();
   void complete();
+  bool returns_unsent_job() const;
 
   ApiExchangeHost& host_;
   ApiRequest request_;
@@ -106,6 +116,8 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   bool body_ended_ = false;
   bool line_end_sent_ = false;  // after the body of a put
   bool has_wait_slot_ = false;
+  bool kept_ = false;  // a job that it has reserved is that of a reservation
+  bool sent_ = false;
   std::optional<api::FrameHead> head_;
   std::string arrived_;          // of the frame
   std::size_t passed_ = 0;       // bytes of arrived_ that were passed on

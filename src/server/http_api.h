@@ -74,6 +74,8 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   void give_back(const ApiClient& client, const std::string& token) override {
     reservations_.keep(token, client);
   }
+  void take_back(const ApiClient& client) override { reservations_.take_back(client); }
+  void undo(const std::string& token) override { reservations_.undo(token); }
   void client_lost(const std::string& token) override { reservations_.forget(token); }
 
   std::variant<Caller, loop::HttpReply> find_caller(const loop::HttpRequest& request);

@@ -54,6 +54,20 @@ Reservations::Taken Reservations::take(std::string_view token) {
   return {.found = Found::free, .client = reservation.client, .job = reservation.job};
 }
 
+void Reservations::take_back(const ApiClient& client) {
+  begin_tick_();
+  service_.engine().take_back(client.client->session(), service_.now(), service_);
+}
+
+void Reservations::undo(const std::string& token) {
+  const auto found = by_token_.find(token);
+  if (found == by_token_.end() || found->second->busy) return;
+  const ApiClient client = found->second->client;
+  by_token_.erase(found);
+  take_back(client);
+  close(client);
+}
+
 bool Reservations::is_of(std::string_view token, const commands::ActiveRole* role) const {
   const auto found = by_token_.find(token);
   if (found == by_token_.end()) return false;

@@ -41,6 +41,10 @@ class Reservations {
   };
   // Takes the client of the token for a request, which gives it back by keep(). O(log n).
   Taken take(std::string_view token);
+  // Makes the jobs of the client ready, as if it had never reserved them.
+  void take_back(const ApiClient& client);
+  // The same for the reservation, which ends, unless there is none or a request uses it. O(log n).
+  void undo(const std::string& token);
   // Its client was closed while a request used it.
   void forget(const std::string& token);
   // Whether it is of this role; null: of none. O(log n). False: there is no such token.

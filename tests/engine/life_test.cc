@@ -217,6 +217,54 @@ TEST_CASE("a closed session emits the death of each job that it held") {
               "placed 2: buried 0 order 1 reserves=1 buries=1 dead-from=t dead=attempts"});
 }
 
+TEST_CASE("a reservation that is taken back is no attempt, and has no backoff") {
+  World world;
+  set_value(world, "t", PolicyKey::max_attempts, "2");
+  set_value(world, "t", PolicyKey::backoff, "10");
+  const SessionId session = world.open("t");
+  const SessionId next = world.open("t");
+  const JobId job = world.put_and_hold(session);
+  world.reserve(next);
+  world.output.take();
+  world.engine.take_back(session, world.now, world.output);
+  world.engine.check_invariants();
+  CHECK_FALSE(world.engine.holds_jobs(session));
+  CHECK(world.output.take_notices() == Lines{std::to_string(next) + " reserved 1 ''"});
+  world.close(next);
+  CHECK(world.state(job) == JobState::delayed);
+  world.pass(12s);
+  for (int i = 0; i < 3; ++i) {
+    world.engine.reserve_job(session, world.now, job);
+    world.facts();
+    world.engine.take_back(session, world.now, world.output);
+    world.engine.check_invariants();
+    CHECK(world.facts() == Lines{"placed 1: ready 0 delay 10 reserves=" + std::to_string(i + 3) +
+                                 " reserves-before=" + std::to_string(i + 2)});
+  }
+  try_once(world, session, job);
+  CHECK(world.state(job) == JobState::buried);
+}
+
+TEST_CASE("jobs that are taken back after their expiry or the end of their tube are not ready") {
+  World world;
+  const SessionId session = world.open("t");
+  const JobId living = put_living(world, "t", 5);
+  const JobId plain = world.put(session);
+  world.engine.reserve_job(session, world.now, living);
+  world.engine.reserve_job(session, world.now, plain);
+  world.now += 6s;
+  world.engine.take_back(session, world.now, world.output);
+  world.engine.check_invariants();
+  CHECK(world.state(plain) == JobState::ready);
+  CHECK(world.engine.info().expired_jobs == 1);
+  world.engine.reserve_job(session, world.now, plain);
+  world.engine.truncate(world.now, "t", world.output);
+  world.engine.take_back(session, world.now, world.output);
+  world.engine.check_invariants();
+  CHECK(world.engine.info().jobs.ready == 0);
+  CHECK_FALSE(world.engine.holds_jobs(session));
+}
+
 TEST_CASE("a kick of a dead job emits the start of its new attempts, without the mark") {
   World world;
   set_value(world, "t", PolicyKey::max_attempts, "1");

@@ -336,6 +336,41 @@ TEST_CASE("a client that disconnects while its exchange waits is noticed" *
   CHECK(run_until(test.loop, [&] { return uv_backend_timeout(test.loop.uv()) == -1; }));
 }
 
+TEST_CASE("an exchange sees at once that its client has left") {
+  TestServer test;
+  for (const std::string end : {"close", "half", "reset"}) {
+    CAPTURE(end);
+    Script script = scripted(std::nullopt);
+    test.run(script);
+    os::Socket client = test.begin(post("/p", "hello"));
+    REQUIRE(run_until(test.loop, [&] { return script.ends == 1; }));
+    run_ticks(test.loop, 5);
+    CHECK_FALSE(script.client_has_left());
+    if (end == "close") client = os::Socket();
+    if (end == "half") half_close(client);
+    if (end == "reset") reset(std::move(client));
+    CHECK(script.client_has_left());
+    CHECK(run_until(test.loop, [&] { return script.destroyed; }));
+    CHECK_FALSE(script.sent);
+  }
+}
+
+TEST_CASE("an exchange is told apart whose whole response was sent") {
+  TestServer test;
+  Script script = scripted(HttpHead{}, text_of_page(100'000));
+  test.run(script);
+  test.ask(get("/p"));
+  REQUIRE(script.destroyed);
+  CHECK(script.sent);
+  Script cut = scripted(HttpHead{}, text_of_page(32'000'000));
+  test.run(cut);
+  os::Socket client = test.begin(get("/p"));
+  test.take(client, "HTTP/1.1 200 OK");
+  reset(std::move(client));
+  REQUIRE(run_until(test.loop, [&] { return cut.destroyed; }));
+  CHECK_FALSE(cut.sent);
+}
+
 TEST_CASE("a client that stays is not regarded as disconnected" * doctest::test_suite("slow")) {
   TestServer test;
   Script script = scripted(std::nullopt);

@@ -17,9 +17,11 @@ namespace {
 struct ScriptedExchange final : HttpExchange {
   explicit ScriptedExchange(Script& its_script) : script(its_script) {
     script.resume = [this] { resume(); };
+    script.client_has_left = [this] { return client_has_left(); };
   }
   ~ScriptedExchange() override {
     script.resume = {};
+    script.client_has_left = {};
     script.destroyed = true;
   }
 
@@ -52,6 +54,7 @@ struct ScriptedExchange final : HttpExchange {
     return Next::part;
   }
   bool is_stream() const override { return script.stream; }
+  void on_sent() override { script.sent = true; }
 
   void wait() {
     if (script.resumes_itself) resume();

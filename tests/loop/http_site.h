@@ -51,7 +51,9 @@ struct Script {
   std::size_t parts_made = 0;
   int ends = 0;  // of the body
   bool destroyed = false;
+  bool sent = false;
   std::function<void()> resume;  // of its exchange; empty: it is destroyed, or was not made
+  std::function<bool()> client_has_left;
 };
 
 std::unique_ptr<loop::HttpExchange> make_exchange(Script& script);

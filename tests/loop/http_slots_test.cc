@@ -297,6 +297,25 @@ TEST_CASE("over TLS, a client that disconnects while its exchange waits is notic
   }
 }
 
+TEST_CASE("over TLS, a client that has left is seen at once" * doctest::test_suite("slow")) {
+  SecureServer secure;
+  for (const bool sends_end : {false, true}) {
+    Script script;
+    script.head = std::nullopt;
+    secure.test.run(script);
+    const auto client = secure.connect();
+    client->send(get("/p"));
+    REQUIRE(run_until(secure.test.loop, [&] { return script.ends == 1; }));
+    run_ticks(secure.test.loop, 20);
+    CHECK_FALSE(script.client_has_left());
+    if (sends_end) half_close(client->socket());
+    if (!sends_end) client->close_socket();
+    CHECK(script.client_has_left());
+    CHECK(run_until(secure.test.loop, [&] { return script.destroyed; }));
+    CHECK_FALSE(script.sent);
+  }
+}
+
 TEST_CASE("TLS connections in any number leave a connection for others" *
           doctest::test_suite("slow")) {
   SecureServer secure;
