@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "base/planted.h"
 
 namespace tubed::api {
 
@@ -45,6 +46,11 @@ bool is_of_host(std::string_view origin, std::string_view host) {
   return false;
 }
 
+// "same-site" is a page of another port, or of another name in the same domain. [Fetch Metadata]
+bool is_own_page(std::string_view fetch_site) {
+  return fetch_site == "same-origin" || fetch_site == "none";
+}
+
 }  // namespace
 
 std::optional<Problem> check_origin(const RequestHeaders& headers, bool may_change,
@@ -57,7 +63,9 @@ std::optional<Problem> check_origin(const RequestHeaders& headers, bool may_chan
                        "The Host of the request is no numeric address, not localhost and not "
                        "in http.hosts."};
   }
-  if (headers.origin && !is_of_host(*headers.origin, *headers.host))
+  const bool is_of_other_page = headers.fetch_site && !is_own_page(*headers.fetch_site) &&
+                                !TUBED_PLANTED(api_ignores_fetch_site);
+  if (is_of_other_page || (headers.origin && !is_of_host(*headers.origin, *headers.host)))
     return forbidden("The request comes from a page of another site.");
   if (may_change && (!headers.requested_by || headers.requested_by->empty()))
     return forbidden("A request that may change something needs the header X-Requested-By.");

@@ -4,6 +4,10 @@
 // - The Host is a numeric address, localhost or a name of http.hosts: a page cannot reach the
 //   server by a name of its own that it lets point here (DNS rebinding).
 // - The Origin, which browsers add to requests of pages, is that Host: no page of another site.
+// - Sec-Fetch-Site, in which browsers say whose page sends the request, names this server's pages
+// or
+//   the user: a page of another site can send a GET without an Origin, and though it does not see
+//   the answer, it would use up places of others.
 // - A request that may change something has a header that no page of another site can add without
 //   asking first: X-Requested-By, with any value.
 #pragma once
@@ -23,6 +27,7 @@ inline constexpr const char* kRequestedBy = "X-Requested-By";
 struct RequestHeaders {
   std::optional<std::string_view> host;
   std::optional<std::string_view> origin;
+  std::optional<std::string_view> fetch_site;
   std::optional<std::string_view> requested_by;
 };
 

@@ -20,12 +20,12 @@
 #include <utility>
 
 #include <poll.h>
-#include <strings.h>
 #include <sys/socket.h>
 
 #include "base/assert.h"
 #include "base/planted.h"
 #include "loop/bridge.h"
+#include "loop/http_framing.h"
 #include "loop/http_server.h"
 #include "os/clock.h"
 
@@ -53,18 +53,6 @@ ssize_t read_part_of(void* connection, std::uint64_t, char* buffer, std::size_t 
   return static_cast<HttpConnection*>(connection)->read_part(buffer, bytes);
 }
 
-// The refusal of a request whose body has no clear length; libmicrohttpd uses the first header.
-std::optional<HttpResponse> refuse_framing(const HttpRequest& request) {
-  const std::size_t lengths = request.count_headers(MHD_HTTP_HEADER_CONTENT_LENGTH);
-  const std::size_t encodings = request.count_headers(MHD_HTTP_HEADER_TRANSFER_ENCODING);
-  if (lengths + encodings > 1)
-    return HttpResponse{.status = 400, .text = "the length of the body is ambiguous\n"};
-  if (encodings == 0) return std::nullopt;
-  const std::string encoding(*request.header(MHD_HTTP_HEADER_TRANSFER_ENCODING));
-  if (::strcasecmp(encoding.c_str(), "chunked") == 0) return std::nullopt;
-  return HttpResponse{.status = 501, .text = "unknown Transfer-Encoding\n"};
-}
-
 }  // namespace
 
 void HttpExchange::resume() {
@@ -88,9 +76,10 @@ HttpConnection::HttpConnection(HttpServer& server, MHD_Connection* handle, int d
       peer_(std::move(peer)),
       bridge_(std::move(bridge)) {}
 
-MHD_Result HttpConnection::on_request(const char* method, const char* data, std::size_t* bytes) {
+MHD_Result HttpConnection::on_request(const char* method, const char* version, const char* data,
+                                      std::size_t* bytes) {
   if (is_shut_down_) return MHD_NO;
-  if (progress_ == Progress::receiving) return begin(method);
+  if (progress_ == Progress::receiving) return begin(method, version);
   TUBED_ASSERT(progress_ == Progress::exchanging);
   resumed_ = false;
   if (*bytes > 0) {
@@ -107,10 +96,10 @@ MHD_Result HttpConnection::on_request(const char* method, const char* data, std:
   return MHD_YES;
 }
 
-MHD_Result HttpConnection::begin(const char* method) {
+MHD_Result HttpConnection::begin(const char* method, const char* version) {
   const HttpRequest request(handle_, method, target_, peer_);
   is_head_ = request.is_head();
-  if (auto refusal = refuse_framing(request)) {
+  if (auto refusal = refuse_framing(request, handle_, method, version)) {
     leaves_body_unread_ = true;
     return respond(std::move(*refusal));
   }

@@ -67,7 +67,8 @@ class HttpConnection {
   void set_target(const char* target) { target_ = target == nullptr ? "" : target; }
   // The access handler: first with the header of the request, then with each piece of the body,
   // then without one.
-  MHD_Result on_request(const char* method, const char* data, std::size_t* bytes);
+  MHD_Result on_request(const char* method, const char* version, const char* data,
+                        std::size_t* bytes);
   // The content reader.
   ssize_t read_part(char* buffer, std::size_t bytes);
   // The response was sent, or the connection has ended before that.
@@ -79,7 +80,7 @@ class HttpConnection {
   };
   using ResponsePointer = std::unique_ptr<MHD_Response, FreeResponse>;
 
-  MHD_Result begin(const char* method);
+  MHD_Result begin(const char* method, const char* version);
   MHD_Result respond(HttpResponse response);
   MHD_Result send_head(const HttpHead& head);
   MHD_Result send(unsigned status, const char* content_type, const HttpHeaders& headers,

@@ -96,9 +96,9 @@ void* on_target(void*, const char* target, MHD_Connection* handle) {
 }
 
 MHD_Result on_request(void* context, MHD_Connection* handle, const char*, const char* method,
-                      const char*, const char* data, std::size_t* bytes, void**) {
+                      const char* version, const char* data, std::size_t* bytes, void**) {
   static_cast<HttpServer*>(context)->note_call();
-  return connection_of(handle)->on_request(method, data, bytes);
+  return connection_of(handle)->on_request(method, version, data, bytes);
 }
 
 void on_completed(void*, MHD_Connection* handle, void**, MHD_RequestTerminationCode code) {

@@ -90,6 +90,13 @@ std::optional<std::string_view> token_of(const HttpRequest& request) {
   return header->substr(kBearer.size());
 }
 
+api::RequestHeaders guard_headers(const HttpRequest& request) {
+  return {.host = request.header("Host"),
+          .origin = request.header("Origin"),
+          .fetch_site = request.header("Sec-Fetch-Site"),
+          .requested_by = request.header(api::kRequestedBy)};
+}
+
 // True if the client names JSON among the types that it accepts.
 bool wants_json(const HttpRequest& request) {
   const auto accept = request.header("Accept");
@@ -216,6 +223,11 @@ std::variant<HttpApi::Caller, HttpReply> HttpApi::find_caller(const HttpRequest&
 }
 
 std::optional<HttpReply> HttpApi::refuse_metrics(const HttpRequest& request) {
+  // A browser always sends a Host: without one, no page of another site is behind the request.
+  if (request.header("Host") && !TUBED_PLANTED(metrics_for_any_host)) {
+    const auto problem = api::check_origin(guard_headers(request), false, settings_.http.hosts);
+    if (problem) return http_response(*problem);
+  }
   if (settings_.http.auth == AuthMode::none && settings_.http.role.empty()) return std::nullopt;
   auto caller = find_caller(request);
   if (auto* reply = std::get_if<HttpReply>(&caller)) return std::move(*reply);
@@ -227,11 +239,8 @@ std::optional<HttpReply> HttpApi::refuse_metrics(const HttpRequest& request) {
 HttpReply HttpApi::respond(const HttpRequest& request, const HttpServer& server) {
   if (!request.path().starts_with(kApiPath)) return serve_file(request);
   if (is_stopping()) return http_response(api::stopping());
-  const api::RequestHeaders headers{.host = request.header("Host"),
-                                    .origin = request.header("Origin"),
-                                    .requested_by = request.header(api::kRequestedBy)};
-  if (const auto problem =
-          api::check_origin(headers, !is_read(request.method()), settings_.http.hosts))
+  if (const auto problem = api::check_origin(guard_headers(request), !is_read(request.method()),
+                                             settings_.http.hosts))
     return http_response(*problem);
   auto caller = find_caller(request);
   if (auto* reply = std::get_if<HttpReply>(&caller)) return std::move(*reply);
@@ -283,7 +292,7 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
   if (operation.kind == Kind::reserve && reservations_.is_full())
     return busy("As many jobs are reserved over HTTP as there may be.");
   const auto bytes = request.body_bytes();
-  if (operation.kind == Kind::put && !bytes) {
+  if (operation.kind == Kind::put && !request.header("Content-Length")) {
     return Problem{.status = 411,
                    .kind = "length-required",
                    .title = "Length required",

@@ -10,8 +10,9 @@ const std::vector<std::string> kHosts = {"queue.example.org", "Other"};
 // The status, 0 if the request may go on.
 unsigned check(std::optional<std::string_view> host, std::optional<std::string_view> origin = {},
                bool may_change = false, std::optional<std::string_view> requested_by = {}) {
-  const auto problem = check_origin({.host = host, .origin = origin, .requested_by = requested_by},
-                                    may_change, kHosts);
+  const auto problem =
+      check_origin({.host = host, .origin = origin, .fetch_site = {}, .requested_by = requested_by},
+                   may_change, kHosts);
   return problem ? problem->status : 0;
 }
 
@@ -70,6 +71,22 @@ TEST_CASE("the Origin, if there is one, is the Host") {
     CAPTURE(origin);
     CHECK(check("localhost:80", origin) == 403);
     CHECK(check("localhost:80", origin, true, "console") == 403);
+  }
+}
+
+TEST_CASE("a browser says that the request is of no page of another site") {
+  const auto check_site = [](std::string_view site) {
+    const auto problem =
+        check_origin({.host = "localhost:80", .origin = {}, .fetch_site = site, .requested_by = {}},
+                     false, kHosts);
+    return problem ? problem->status : 0;
+  };
+  CHECK(check_site("same-origin") == 0);
+  CHECK(check_site("none") == 0);
+  for (const std::string_view site :
+       {"cross-site", "same-site", "", "Same-Origin", "same-origin, cross-site", "other"}) {
+    CAPTURE(site);
+    CHECK(check_site(site) == 403);
   }
 }
 

@@ -394,7 +394,7 @@ class BadClients(HttpTest):
         before = daemon.resident_bytes()
         slow = [self.http(daemon, receive_buffer=4096) for _ in range(CONNECTIONS)]
         for client in slow:
-            client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
             client.read(100)
         # All HTTP connections are in use, and a hundred more wait. Clients of the queue are not
         # affected.
@@ -447,7 +447,7 @@ class BadClients(HttpTest):
         self.make_tubes(daemon, 1_000)
         for i in range(50):
             client = self.http(daemon, receive_buffer=4096)
-            client.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
             client.read(1 + 997 * i)
             client.reset() if i % 2 else client.close()
         self.assertEqual(self.fetch(daemon, "/healthz"), (200, "ok\n"))
@@ -460,7 +460,7 @@ class Beside(HttpTest):
         daemon = self.serve("--http-max-tubes", str(TUBES))
         client = self.make_tubes(daemon)
         page = self.http(daemon, receive_buffer=4096)
-        page.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        page.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
         response = http.client.HTTPResponse(page.socket)
         self.addCleanup(response.close)
         response.begin()

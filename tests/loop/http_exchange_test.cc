@@ -463,10 +463,77 @@ TEST_CASE("requests whose length is ambiguous or malformed are refused") {
   CHECK(test.site.asked.empty());
 }
 
+TEST_CASE("headers that two readers may read in two ways are refused") {
+  using namespace std::string_literals;
+  TestServer test;
+  const std::string host = "Host: x\r\n";
+  const std::string length = "Content-Length: 5\r\n";
+  for (const std::string& headers :
+       {// A blank or another byte in a name, and no name.
+        host + "Transfer-Encoding : chunked\r\n" + length, host + "Content-Length : 5\r\n",
+        host + "Transfer-Encoding\t: chunked\r\n" + length, " Host: x\r\n" + length,
+        host + "Content-Length\xa0: 6\r\n" + length, host + ": 6\r\n" + length,
+        host + "X(A): 6\r\n" + length, host + "Content-Length\0: 6\r\n"s + length,
+        // Zero bytes and other control characters in a value.
+        host + "Content-Length: 5\0\r\n"s, host + "Content-Length: 5\0000\r\n"s,
+        host + "Content-Length: \0005\r\n"s, "Host: x\0.evil.example\r\n"s + length,
+        host + "X: \0\r\n"s + length, host + "X: a\0\0\r\nY: b\r\n"s + length,
+        host + "X: a\rContent-Length: 6\r\n" + length, host + "X: \x0b\r\n" + length,
+        host + "X: \x7f\r\n" + length,
+        // Folded lines.
+        host + "Content-Length: 5\r\n 0\r\n", host + "Content-Length:\r\n 5\r\n",
+        host + "X: a\r\n\tb\r\n" + length, host + length + " \r\n",
+        host + length + "X: a\r\n Content-Length: 6\r\n",
+        // Lines that end with LF alone.
+        "Host: x\n" + length, host + "Content-Length: 5\n", host + "X: a\nContent-Length: 5\r\n",
+        host + "X: a\0b\nY: c\r\n"s + length,
+        // Two hosts, in any case and place.
+        host + "host: x\r\n" + length, host + length + "Host: evil.example\r\n"}) {
+    CAPTURE(headers);
+    const auto answer = test.ask("POST /p HTTP/1.1\r\n" + headers + "\r\nhello");
+    CHECK(status_in(answer).substr(0, 12) == "HTTP/1.1 400");
+  }
+  CHECK(test.site.asked.empty());
+}
+
+TEST_CASE("request lines that two readers may read in two ways are refused") {
+  using namespace std::string_literals;
+  TestServer test;
+  for (const std::string& line :
+       {"GET /p\0q HTTP/1.1\r\n"s, "GET /p HTTP/1.1\n"s, "GET\0 /p HTTP/1.1\r\n"s,
+        "GET /p HTTP/1.1\0\r\n"s, "GET  /p HTTP/1.1\r\n"s, "GET /p\rq HTTP/1.1\0\r\n"s}) {
+    CAPTURE(line);
+    const auto answer = test.ask(line + "Host: x\r\n\r\n");
+    CHECK(answer.find(" 200 ") == std::string::npos);
+  }
+  CHECK(test.site.asked.empty());
+}
+
+TEST_CASE("regular headers are accepted, whatever they contain") {
+  TestServer test;
+  for (const std::string headers :
+       {"", "X-Empty:\r\n", "X-Blanks: \t a b\tc\r\n", "X-Tight:a\r\n", "X: caf\xc3\xa9\r\n",
+        "Cookie: a=b; c=\"d e\"\r\n", "X: a:b\r\n", "!#$%&'*+-.^_`|~9aZ: x\r\n",
+        "Accept: a\r\nAccept: b\r\n", "Content-Length: 0\r\n"}) {
+    CAPTURE(headers);
+    const auto answer = test.ask("GET /p?a=%41&b=c&d HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n");
+    CHECK(status_in(answer) == "HTTP/1.1 200 OK");
+    CHECK(body_of(answer) == "it is /p?a=%41&b=c&d");
+  }
+  for (const std::string request :
+       {"\r\nGET /p HTTP/1.1\r\nHost: x\r\n\r\n", "GET /p HTTP/1.0\r\n\r\n",
+        "GET http://x/p HTTP/1.1\r\nHost: x\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"}) {
+    CAPTURE(request);
+    CHECK(test.ask(request).find(" 200 OK") != std::string::npos);
+  }
+  CHECK(test.site.asked.back() == "*");
+}
+
 TEST_CASE("malformed chunks end the request, and its exchange" * doctest::test_suite("slow")) {
   TestServer test;
-  for (const std::string chunks : {"x\r\n", "5\r\nhelloo\r\n", "-1\r\n", "ffffffffffffffffff\r\n",
-                                   "5 \r\nhello\r\n", "\r\n"}) {
+  for (const std::string chunks :
+       {"x\r\n", "5\r\nhelloo\r\n", "-1\r\n", "ffffffffffffffffff\r\n", "5 \r\nhello\r\n", "\r\n",
+        "0x5\r\nhello\r\n", "5\rhello\r\n", "+5\r\nhello\r\n", "\t5\r\nhello\r\n"}) {
     CAPTURE(chunks);
     Script script = scripted(HttpHead{.length = 0});
     test.run(script);

@@ -1,4 +1,4 @@
-// Requests of the API that wait, and the places that they leave to others.
+// Requests of the API that wait, the places that they leave to others, and what HTTP refuses.
 #include <string>
 #include <vector>
 
@@ -66,6 +66,38 @@ TEST_CASE("a refusal that will not last says when to try again") {
   CHECK(status_in(refused) == "HTTP/1.1 503 Service Unavailable");
   CHECK(has_line(refused, "Retry-After: 1"));
   CHECK_FALSE(has_line(rig.ask(HttpRig::request("GET", "/jobs/1")), "Retry-After: 1"));
+}
+
+TEST_CASE("metrics are shown under the names of the API, and the probes under each name") {
+  HttpRig rig;
+  rig.settings.http.hosts = {"queue.example"};
+  rig.api.apply(rig.settings);
+  const auto status = [&](const std::string& path, const std::string& headers) {
+    const std::string answer = rig.ask("GET " + path + " HTTP/1.0\r\n" + headers + "\r\n");
+    return status_in(answer).substr(9, 3);
+  };
+  for (const char* host : {"127.0.0.1:11380", "[::1]", "localhost", "queue.example:1"})
+    CHECK(status("/metrics", std::string("Host: ") + host + "\r\n") == "200");
+  CHECK(status("/metrics", "") == "200");
+  CHECK(status("/metrics", "Host: evil.example\r\n") == "421");
+  CHECK(status("/metrics", "Host: localhost\r\nOrigin: http://evil.example\r\n") == "403");
+  CHECK(status("/metrics", "Host: localhost\r\nSec-Fetch-Site: cross-site\r\n") == "403");
+  for (const char* path : {"/healthz", "/readyz", "/leader"})
+    CHECK(status(path, "Host: balancer.example\r\n") == "200");
+  CHECK(status("/api/v1/events", "Host: localhost\r\nSec-Fetch-Site: cross-site\r\n") == "403");
+}
+
+TEST_CASE("a put has a length") {
+  HttpRig rig;
+  const auto status = [&](const std::string& headers) {
+    return status_in(rig.ask("POST /api/v1/tubes/t/jobs HTTP/1.1\r\nHost: localhost\r\n"
+                             "X-Requested-By: t\r\n" +
+                             headers + "\r\n"))
+        .substr(9, 3);
+  };
+  CHECK(status("") == "411");
+  CHECK(status("Transfer-Encoding: chunked\r\n") == "411");
+  CHECK(status("Content-Length: 0\r\n") == "201");
 }
 
 TEST_CASE("slots for waits: all clients without a role") {

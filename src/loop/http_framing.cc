@@ -1,0 +1,125 @@
+// How the bytes of a header are checked
+//
+// libmicrohttpd 0.9.75, that of Debian 12, passes on texts that end with a zero byte. So it drops
+// what follows a zero byte of the client, adds a folded line to the name before it, and takes LF
+// for CR LF: none of that is seen in the texts. But it splits the header in place. `method` is the
+// first byte of the header, whose size it knows, and has put a zero byte in place of each
+// separator, CR and LF. has_plain_lines() walks over these bytes and compares their layout with the
+// only one that a regular header has. Other versions check these bytes themselves, and split the
+// header in ways of their own, so that the walk is left out.
+#include "loop/http_framing.h"
+
+#include <cstring>
+#include <string>
+
+#include <microhttpd.h>
+#include <strings.h>
+
+#include "base/planted.h"
+
+namespace tubed::loop {
+
+namespace {
+
+constexpr std::string_view kSplitsInPlace = "0.9.75";
+// CR LF, as libmicrohttpd leaves it.
+constexpr std::string_view kSplitLineEnd{"\0\0", 2};
+
+// [RFC 9110, section 5.6.2]
+bool is_header_name(std::string_view name) {
+  constexpr std::string_view kTokens =
+      "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  return !name.empty() && name.find_first_not_of(kTokens) == std::string_view::npos;
+}
+
+// [RFC 9110, section 5.5]
+bool is_header_value(std::string_view value) {
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && byte != '\t') || byte == 0x7f) return false;
+  }
+  return true;
+}
+
+MHD_Result check_texts(void* are_texts, MHD_ValueKind, const char* name, const char* value) {
+  const bool is_text = is_header_name(name) && is_header_value(value == nullptr ? "" : value);
+  if (!is_text) *static_cast<bool*>(are_texts) = false;
+  return is_text ? MHD_YES : MHD_NO;
+}
+
+bool has_texts(MHD_Connection* connection) {
+  bool are_texts = true;
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, &check_texts, &are_texts);
+  return are_texts;
+}
+
+// Removes the text up to the next zero byte, and that byte. No value: there is none.
+std::optional<std::string_view> take_text(std::string_view& header) {
+  const std::size_t end = header.find('\0');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view text = header.substr(0, end);
+  header.remove_prefix(end + 1);
+  return text;
+}
+
+bool take_line_end(std::string_view& header) {
+  if (!header.starts_with(kSplitLineEnd)) return false;
+  header.remove_prefix(kSplitLineEnd.size());
+  return true;
+}
+
+// "name: value" and the end of the line.
+bool take_line(std::string_view& header) {
+  const auto name = take_text(header);
+  if (!name || !is_header_name(*name)) return false;
+  const std::size_t end = header.find('\0');
+  if (end == std::string_view::npos || !is_header_value(header.substr(0, end))) return false;
+  header.remove_prefix(end);
+  return take_line_end(header);
+}
+
+// Precondition: libmicrohttpd splits in place.
+bool has_plain_lines(std::string_view target, MHD_Connection* connection, const char* method,
+                     const char* version) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+  if (info == nullptr) return false;
+  std::string_view header(method, info->header_size);
+  if (take_text(header) != std::string_view(method)) return false;
+  // The target was unescaped in place since, and what follows it must be the version.
+  if (header.size() < target.size() + 1) return false;
+  header.remove_prefix(target.size() + 1);
+  if (header.data() != version) return false;
+  header.remove_prefix(std::strlen(version));
+  if (!take_line_end(header)) return false;
+  while (header.size() > kSplitLineEnd.size()) {
+    if (!take_line(header)) return false;
+  }
+  return header == kSplitLineEnd;
+}
+
+HttpResponse bad_framing(const char* text) {
+  return {.status = 400, .text = text};
+}
+
+}  // namespace
+
+std::optional<HttpResponse> refuse_framing(const HttpRequest& request, MHD_Connection* connection,
+                                           const char* method, const char* version) {
+  const std::size_t lengths = request.count_headers(MHD_HTTP_HEADER_CONTENT_LENGTH);
+  const std::size_t encodings = request.count_headers(MHD_HTTP_HEADER_TRANSFER_ENCODING);
+  // libmicrohttpd uses the first header.
+  if (lengths + encodings > 1) return bad_framing("the length of the body is ambiguous\n");
+  if (!TUBED_PLANTED(http_lenient_header)) {
+    if (request.count_headers(MHD_HTTP_HEADER_HOST) > 1)
+      return bad_framing("there is more than one Host\n");
+    if (!has_texts(connection) || (MHD_get_version() == kSplitsInPlace &&
+                                   !has_plain_lines(request.target(), connection, method, version)))
+      return bad_framing("the header is malformed\n");
+  }
+  if (encodings == 0) return std::nullopt;
+  const std::string encoding(*request.header(MHD_HTTP_HEADER_TRANSFER_ENCODING));
+  if (::strcasecmp(encoding.c_str(), "chunked") == 0) return std::nullopt;
+  return HttpResponse{.status = 501, .text = "unknown Transfer-Encoding\n"};
+}
+
+}  // namespace tubed::loop
