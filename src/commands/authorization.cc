@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "commands/conversation.h"
 #include "commands/service.h"
 
@@ -108,6 +109,27 @@ Ruling limit(const Context& context, ActiveRole& role, const Command& command, c
   return {};
 }
 
+using Refusal = std::string_view;  // a reply; empty: it is allowed
+
+// The steps 1 to 3. A tube is decided about before a job, so that the answer for a tube that the
+// role may not use does not depend on whether the job exists.
+Refusal refusal_of(const Context& context, const Role& role, const Command& command,
+                   const Named& named) {
+  const auto answer = [&](What what, std::string_view tube, Refusal refusal) {
+    audit(context, what, command.name, tube);
+    return refusal;
+  };
+  if (!may_run(role, command)) return answer(What::denied, named.tubes[0], word::kDenied);
+  const auto hidden = [&] {
+    return command.concerns == Concerns::job && named.job && is_hidden(context, *named.job);
+  };
+  const bool job_first = TUBED_PLANTED(job_is_decided_before_tube) && hidden();
+  const std::string_view denied = denied_tube(context, role, command, named);
+  if (!denied.empty() && !job_first) return answer(What::denied, denied, word::kDenied);
+  if (!hidden()) return {};
+  return answer(What::hidden, context.engine.tube_of(*named.job), word::kNotFound);
+}
+
 }  // namespace
 
 Principal* Context::principal() const {
@@ -119,20 +141,9 @@ Principal* Context::principal() const {
 Ruling authorize(Context& context, const Command& command, const ArgumentStorage& arguments) {
   Principal& principal = *context.principal();
   const Named named = command.named(arguments);
-  const auto answer = [&](What what, std::string_view tube, std::string_view refusal) -> Ruling {
-    audit(context, what, command.name, tube);
-    return {.refusal = refusal};
-  };
-  ActiveRole* active = principal.role();
-  if (active != nullptr) {
-    const Role& role = active->role();
-    if (!may_run(role, command)) return answer(What::denied, named.tubes[0], word::kDenied);
-    const bool names_job = command.concerns == Concerns::job && named.job;
-    if (names_job && is_hidden(context, *named.job)) {
-      return answer(What::hidden, context.engine.tube_of(*named.job), word::kNotFound);
-    }
-    const std::string_view denied = denied_tube(context, role, command, named);
-    if (!denied.empty()) return answer(What::denied, denied, word::kDenied);
+  if (ActiveRole* active = principal.role(); active != nullptr) {
+    const Refusal refusal = refusal_of(context, active->role(), command, named);
+    if (!refusal.empty()) return {.refusal = refusal};
     if (const Ruling limited = limit(context, *active, command, named); !limited.refusal.empty()) {
       return limited;
     }
@@ -161,6 +172,19 @@ void audit_ran(const Context& context, const Command& command, const ArgumentSto
                          .job = named.job,
                          .reply = reply,
                          .jobs = jobs});
+}
+
+Ruling authorize_again(Context& context, const Command& command, const ArgumentStorage& arguments) {
+  const ActiveRole* active = context.principal()->role();
+  if (active == nullptr || TUBED_PLANTED(authorised_at_its_line_only)) return {};
+  const Named named = command.named(arguments);
+  const Refusal refusal = refusal_of(context, active->role(), command, named);
+  if (!refusal.empty()) return {.refusal = refusal};
+  const bool has_body = command.begin_body != nullptr;
+  if (has_body && creates_a_tube_too_many(context, active->role().limits, command, named)) {
+    return refuse(context, stats::Counter::tube_limit);
+  }
+  return {};
 }
 
 bool may_run(const Role& role, const Command& command) {

@@ -1,15 +1,18 @@
 // Authorization: whether the role of a conversation may run a command, decided by the row of the
 // command and by what its arguments name. [extension: authentication]
 //
-// The decision is made when the line has been read, before the body. In this order:
+// The decision is made when the line has been read, before the body, and made again when the body
+// has arrived and before each later slice of the command: the role may be another then. In this
+// order:
 //
 // 1. The family of the command (Command::access) must be allowed, else DENIED. A command of the
 //    family admin that concerns no tube needs a role that may use all tubes.
-// 2. The job that it names must be in a tube that the role may use, else NOT_FOUND, as if the job
-//    did not exist.
-// 3. The tubes that it names or concerns (Command::concerns) must be allowed, else DENIED; also
+// 2. The tubes that it names or concerns (Command::concerns) must be allowed, else DENIED; also
 //    those to which its jobs may go later, by a tag or a policy.
-// 4. The limits of the role: JOB_TOO_BIG or OUT_OF_MEMORY.
+// 3. The job that it names must be in a tube that the role may use, else NOT_FOUND, as if the job
+//    did not exist.
+// 4. The limits of the role: JOB_TOO_BIG or OUT_OF_MEMORY. Of these, only the number of tubes is
+//    looked at again when a body has arrived.
 //
 // A command without a row of its own for a decision needs none: nothing here knows a command's
 // name.
@@ -34,6 +37,10 @@ struct Ruling {
 // for a reserve after the watch list or the role has changed.
 [[gnu::cold]] Ruling authorize(Context& context, const Command& command,
                                const ArgumentStorage& arguments);
+
+// Decides again about a command that has begun. The same precondition and cost.
+[[gnu::cold]] Ruling authorize_again(Context& context, const Command& command,
+                                     const ArgumentStorage& arguments);
 
 // False: the role allows the command for no tube and no job.
 bool may_run(const Role& role, const Command& command);

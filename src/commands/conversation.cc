@@ -189,7 +189,8 @@ std::size_t Conversation::take(std::string_view input) {
   while (may_go_on()) {
     const std::size_t replies_before = replies_.size();
     if (in_progress(running_.operation)) {
-      run_command();
+      if (principal_ == nullptr || is_still_allowed()) [[likely]]
+        run_command();
       charge(replies_.size() - replies_before, 0);
       continue;
     }
@@ -328,10 +329,10 @@ std::size_t Conversation::take_body_end(std::string_view input) {
   }
   if (incoming_.refusal.empty() && held_by_log()) return 0;
   stage_ = Stage::line;
-  if (incoming_.refusal.empty()) {
-    run_command();
-  } else {
+  if (!incoming_.refusal.empty()) {
     reply_word(incoming_.refusal);
+  } else if (principal_ == nullptr || is_still_allowed()) [[likely]] {
+    run_command();
   }
   return kLineEnd.size();
 }
@@ -391,11 +392,14 @@ bool Conversation::run_line(std::string_view line) {
     if (begin_body()) keep_text(text);
   } else {
     run_command();
+    // Its tubes are decided about again before the next slice.
+    if (principal_ != nullptr && in_progress(running_.operation) && !ignored) [[unlikely]]
+      keep_text(text);
   }
   return true;
 }
 
-// The arguments of a command whose body follows refer to a copy of the line from now on.
+// The arguments refer to a copy of the line from now on.
 void Conversation::keep_text(std::string_view text) {
   kept_text_ = text;
   running_.row->parse(kept_text_, running_.arguments);

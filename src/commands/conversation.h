@@ -196,6 +196,7 @@ class Conversation {
   [[gnu::cold]] void audit_ran(const Answer& answer);
   [[gnu::cold]] void audit_unfinished();
   [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
+  [[gnu::cold]] [[gnu::noinline]] bool is_still_allowed();
   void reply(const Answer& answer);
   [[gnu::cold]] [[gnu::noinline]] void reply_in_other_form(const Answer& answer);
   void reply_word(std::string_view word);
@@ -244,7 +245,8 @@ class Conversation {
   };
   RunningCommand running_;
   IncomingBody incoming_;
-  std::string kept_text_;        // to which running_.arguments may refer while a body arrives
+  // To which running_.arguments may refer while a body arrives, and between two slices.
+  std::string kept_text_;
   std::string_view line_reply_;  // the answer at the end of a line that is being skipped
   protocol::AnswerWriter* writer_ = nullptr;
 };

@@ -201,6 +201,9 @@ class Engine {
   bool release(SessionId session, Time now, JobId id, Priority priority, TimeSpan delay,
                Output& out);
   bool bury(SessionId session, Time now, JobId id, Priority priority, Output& out);
+  // The session is not to get the job that it was given: the job comes back as from a session that
+  // closes. Nothing happens if the session does not hold it. O(log n).
+  [[gnu::cold]] void give_back_unseen(SessionId session, Time now, JobId id, Output& out);
   // With a time the reservation ends after it, and 0 becomes 1. [extension: touch with seconds]
   bool touch(SessionId session, Time now, JobId id, std::optional<TimeSpan> left = {});
   // The ids of the jobs that the session holds. O(held).

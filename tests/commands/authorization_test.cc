@@ -149,12 +149,30 @@ TEST_CASE("a job in a tube that the role may not use does not exist for any comm
       return reply_on_new_server({kOpenTubes}, role, "", line_with(command, tube, job, ""));
     };
     CHECK(reply("open", 1, "open.b") == reply("", 99, "open.b"));
-    CHECK(reply("open", 1, "secret") == reply("", 99, "open.b"));
     CHECK(reply("open", 2, "open.b") == reply("", 2, "open.b"));
     CHECK(reply("open", 99, "open.b") == reply("", 99, "open.b"));
-    const bool has_tube = std::ranges::count(command.arguments, "tube", &ArgumentText::name) > 0;
-    if (has_tube) CHECK(reply("open", 2, "secret") == "DENIED\r\n");
   }
+}
+
+TEST_CASE("a tube that the role may not use is denied whether the job of the line exists or not") {
+  int rows = 0;
+  for (const Command& command : command_table()) {
+    const auto has = [&](std::string_view name) {
+      return std::ranges::count(command.arguments, name, &ArgumentText::name) > 0;
+    };
+    if (!has("id") || !has("tube")) continue;
+    ++rows;
+    CAPTURE(command.name);
+    // Of another tube, of its own, of none; by the order of ids, each could be a job of others.
+    for (const JobId job : {1, 2, 3, 99}) {
+      for (const std::string_view tube : {"secret", "none.such"}) {
+        CAPTURE(job);
+        CHECK(reply_on_new_server({kOpenTubes}, "open", "", line_with(command, tube, job, "")) ==
+              "DENIED\r\n");
+      }
+    }
+  }
+  CHECK(rows == 1);  // move-job
 }
 
 TEST_CASE("a command that concerns no tube is denied for the server's sake only") {
@@ -223,8 +241,7 @@ TEST_CASE("each command on a job is answered NOT_FOUND for a job that is hidden"
        {job_line("reserve-job"), job_line("peek"), job_line("delete"), job_line("kick-job"),
         job_line("release", " 0 0"), job_line("bury", " 0"), job_line("touch"),
         job_line("stats-job"), job_line("reprioritize", " 5"), job_line("delete-force"),
-        job_line("move-job", " open.a"), job_line("move-job", " secret"),
-        std::string("wait 5 1\r\n")}) {
+        job_line("move-job", " open.a"), std::string("wait 5 1\r\n")}) {
     CAPTURE(line);
     CHECK(reply_on_new_server({kOpenTubes}, "open", "", line) == "NOT_FOUND\r\n");
   }
@@ -359,3 +376,197 @@ TEST_CASE("the body of a command that is refused is read and dropped, however it
     CHECK(all == replies);
   }
 }
+
+// --- The role changes while a command is under way
+
+namespace {
+
+// The roles before and after: the client loses a tube, or its right to the family.
+struct Loss {
+  std::string_view name;
+  Role after;
+};
+
+std::vector<Loss> losses() {
+  std::vector<Loss> all = {{"a tube", kOpenTubes}, {"the families", kOpenTubes}};
+  all[0].after.tubes = {"also"};
+  Role& without = all[1].after;
+  without.produce = without.work = without.inspect = without.admin = false;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a put is denied if its role has lost the tube or the verb while the body arrived") {
+  for (const Loss& loss : losses()) {
+    for (const std::string line :
+         {"put 0 0 60 3\r\n", "put 0 0 60 3 con:k\r\n", "put-in-tube open.a 0 0 60 3\r\n",
+          "put-in-tube open.a 0 0 60 3 idp:k\r\n", "put 0 0 60 0\r\n"}) {
+      const std::string body = line == "put 0 0 60 0\r\n" ? "\r\n" : "abc\r\n";
+      for (std::size_t arrived = 0; arrived < body.size(); ++arrived) {
+        CAPTURE(loss.name);
+        CAPTURE(line);
+        CAPTURE(arrived);
+        Admitted talk({kOpenTubes});
+        auto client = talk.connect_as("open");
+        send(*client, "use open.a\r\n");
+        CHECK(send(*client, line + body.substr(0, arrived)).empty());
+        talk.service.set_roles({loss.after});
+        CHECK(send(*client, body.substr(arrived) + "list-tube-used\r\n") ==
+              "DENIED\r\nUSING open.a\r\n");
+        CHECK(talk.service.engine().memory_bytes() == 0);
+        CHECK(talk.service.engine().info().total_jobs == 0);
+        CHECK(talk.audited.back() ==
+              Audited{What::denied, line.substr(0, line.find(' ')),
+                      line.starts_with("put-in") || loss.name == "a tube" ? "open.a" : "", "peer",
+                      "open"});
+        talk.service.engine().check_invariants();
+      }
+    }
+  }
+}
+
+TEST_CASE("a put is denied if the tube of its dead jobs was lost while the body arrived") {
+  Admitted talk({role_of_families("r", "p", {"a", "b"})});
+  auto client = talk.connect_as("r");
+  send(*client, "put-in-tube a 0 0 60 1 max:1:b\r\n");
+  talk.service.set_roles({role_of_families("r", "p", {"a"})});
+  CHECK(send(*client, "x\r\n") == "DENIED\r\n");
+}
+
+TEST_CASE("a put of a role that still has its rights after a reload is inserted") {
+  Admitted talk({kOpenTubes});
+  auto client = talk.connect_as("open");
+  CHECK(send(*client, "put-in-tube open.a 0 0 60 1 idp:k\r\n").empty());
+  Role other = kOpenTubes;
+  other.inspect = false;
+  talk.service.set_roles({other});
+  CHECK(send(*client, "x\r\n") == "INSERTED 1\r\n");
+}
+
+TEST_CASE("a body that does not end in CR LF is answered so, whatever the role has lost") {
+  Admitted talk({kOpenTubes});
+  auto client = talk.connect_as("open");
+  send(*client, "put-in-tube open.a 0 0 60 1\r\n");
+  talk.service.set_roles({losses()[0].after});
+  CHECK(send(*client, "xyz\r\n") == "EXPECTED_CRLF\r\n");
+  CHECK(talk.service.engine().memory_bytes() == 0);
+}
+
+TEST_CASE("bodies that arrive together create no more tubes than the role may have") {
+  Role role = role_of_families("few", "p");
+  role.limits.tubes = 2;  // with default
+  Admitted talk({role});
+  auto first = talk.connect_as("few");
+  auto second = talk.connect_as("few");
+  CHECK(send(*first, "put-in-tube a 0 0 60 1\r\n").empty());
+  CHECK(send(*second, "put-in-tube b 0 0 60 1\r\n").empty());
+  CHECK(send(*first, "x\r\n") == "INSERTED 1\r\n");
+  CHECK(send(*second, "x\r\n") == "OUT_OF_MEMORY\r\n");
+  CHECK(send(*second, "put-in-tube a 0 0 60 1\r\nx\r\n") == "INSERTED 2\r\n");
+  CHECK(talk.service.engine().info().tubes == 2);
+}
+
+TEST_CASE("a command in slices ends where its role loses the tube or the verb") {
+  const std::vector<std::pair<std::string, JobState>> lines = {
+      {"kick 100\r\n", JobState::delayed},
+      {"kick-tube open.a 100\r\n", JobState::delayed},
+      {"flush-tube open.a delayed\r\n", JobState::delayed},
+      {"move-jobs open.a delayed also\r\n", JobState::delayed},
+      {"move-jobs open.a delayed open.b\r\n", JobState::delayed},
+      {"touch-all\r\n", JobState::reserved}};
+  for (const Loss& loss : losses()) {
+    for (const auto& entry : lines) {
+      const std::string& line = entry.first;
+      if (line == "touch-all\r\n" && loss.name == "a tube") continue;  // it concerns no tube
+      CAPTURE(loss.name);
+      CAPTURE(line);
+      Admitted talk({kOpenTubes}, {.work_per_turn = 10});
+      auto client = talk.connect_as("open");
+      send(*client, "use open.a\r\nwatch open.a\r\nignore default\r\n");
+      const bool held = entry.second == JobState::reserved;
+      for (int i = 0; i < 35; ++i) {
+        send(*client, held ? "put 0 0 60 1\r\nb\r\n" : "put 0 9 60 1\r\nb\r\n");
+      }
+      if (held) send(*client, "reserve-batch 35\r\n");
+      client->receive(line);
+      // What it was given is overwritten by later input of other clients.
+      auto other = talk.connect();
+      send(*other, "list-tube-used                        \r\n");
+      talk.service.set_roles({loss.after});
+      CHECK(send(*client, "list-tube-used\r\n") == "DENIED\r\nUSING open.a\r\n");
+      const auto tube = talk.service.engine().tube_info(talk.service.now(), "open.a");
+      REQUIRE(tube);
+      CHECK((held ? tube->jobs.reserved : tube->jobs.delayed) >= (held ? 35U : 15U));
+      talk.service.engine().check_invariants();
+    }
+  }
+}
+
+TEST_CASE("a list of tubes ends where its role loses the verb, and is whole once it has begun") {
+  const auto begin = [](Admitted& talk, Conversation& client, std::uint64_t output_bytes) {
+    talk.service.set_limits({.work_per_turn = 10},
+                            {.line_bytes = 224, .output_bytes = output_bytes});
+    auto other = talk.connect();
+    for (int i = 0; i < 10'000; ++i) {
+      send(*other, "put-in-tube t" + std::to_string(i) + " 0 0 60 0\r\n\r\n");
+    }
+    client.receive("list-tubes\r\n");
+    return protocol::take_replies(client.replies());
+  };
+  {
+    Admitted talk({kFamilies[3]});
+    auto client = talk.connect_as("inspect");
+    CHECK(begin(talk, *client, 1 << 20).empty());
+    talk.service.set_roles({kFamilies[0], role_of_families("inspect", "")});
+    CHECK(send(*client, "list-tube-used\r\n") == "DENIED\r\nUSING default\r\n");
+  }
+  {
+    Admitted talk({kFamilies[3]});
+    auto client = talk.connect_as("inspect");
+    std::string reply = begin(talk, *client, 100);
+    while (reply.empty()) {
+      client->resume();
+      reply = protocol::take_replies(client->replies());
+    }
+    talk.service.set_roles({role_of_families("inspect", "")});
+    reply += send(*client, "list-tubes\r\n");
+    CHECK(reply.find("\n- t9999\n") != std::string::npos);
+    CHECK(reply.ends_with("\r\nDENIED\r\n"));
+  }
+}
+
+TEST_CASE("a batch is denied, and its job comes back, if the role has lost the tube meanwhile") {
+  for (const Loss& loss : losses()) {
+    CAPTURE(loss.name);
+    Admitted talk({kOpenTubes});
+    auto client = talk.connect_as("open");
+    send(*client, "watch open.a\r\nignore default\r\n");
+    client->receive("reserve-batch 10 60\r\n");
+    REQUIRE(client->waiting());
+    auto other = talk.connect();
+    send(*other, "put-in-tube open.a 0 0 60 1\r\na\r\n");
+    CHECK(talk.service.engine().holder_of(1) == client->session());
+    talk.service.set_roles({loss.after});
+    CHECK(Talk::replies_of(*client) == "DENIED\r\n");
+    talk.service.engine().check_invariants();
+    CHECK(send(*other, "reserve-job 1\r\n") == "RESERVED 1 1\r\na\r\n");
+    CHECK(send(*client, "list-tube-used\r\n") == "USING default\r\n");
+  }
+}
+
+TEST_CASE("a batch that has lost its tube and its job is denied") {
+  for (const std::string_view removal : {"delete-force 1\r\n", "truncate open.a\r\n"}) {
+    Admitted talk({kOpenTubes});
+    auto client = talk.connect_as("open");
+    send(*client, "watch open.a\r\nignore default\r\n");
+    client->receive("reserve-batch 10 60\r\n");
+    auto other = talk.connect();
+    send(*other, "put-in-tube open.a 0 0 60 1\r\na\r\n" + std::string(removal));
+    talk.service.set_roles({losses()[0].after});
+    CHECK(Talk::replies_of(*client) == "DENIED\r\n");
+    CHECK_FALSE(talk.service.engine().holds_jobs(client->session()));
+    talk.service.engine().check_invariants();
+  }
+}
+
