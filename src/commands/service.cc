@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "commands/conversation.h"
 
 namespace tubed::commands {
@@ -145,6 +146,12 @@ void Service::fact_in_test_mode(const Fact& fact) {
 
 void Service::retired(const engine::Retirement& retirement) {
   if (test_hooks_ != nullptr) test_hooks_->retired(retirement);
+}
+
+bool Service::may_see(SessionId session, std::string_view tube) const {
+  const Principal* principal = conversations_[session]->principal();
+  const ActiveRole* role = principal == nullptr ? nullptr : principal->role();
+  return role == nullptr || may_use(role->role(), tube) || TUBED_PLANTED(wait_follows_its_job);
 }
 
 void Service::notice(const engine::Notice& notice) {

@@ -200,6 +200,7 @@ class Service final : public engine::Output {
   void fact(const Fact& fact) override;
   void notice(const engine::Notice& notice) override;
   void retired(const engine::Retirement& retirement) override;
+  bool may_see(SessionId session, std::string_view tube) const override;
 
  private:
   // The removal is no event of test mode.

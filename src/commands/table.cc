@@ -127,7 +127,9 @@ constexpr ReplyText kWait[] = {
     {"DELETED <id>", "The job was deleted or flushed."},
     {"BURIED <id>", "The job is buried."},
     {"TIMED_OUT", "The job is ready, delayed or reserved, or the client half-closed."},
-    {"NOT_FOUND", "There is no such job. It may have ended before."}};
+    {"NOT_FOUND",
+     "There is no such job. It may have ended before, or have moved to a tube that the client may "
+     "not use."}};
 
 constexpr ReplyText kStatsTubes[] = {
     {"OK <bytes>",

@@ -515,6 +515,7 @@ class Engine {
   [[gnu::cold]] void job_has_ended(Time now, JobId job, Notice::Kind kind, Output& out);
   [[gnu::cold]] void end_job_waits(JobId job, Notice::Kind kind, Output& out);
   [[gnu::cold]] void end_flushed_waits(Output& out);
+  [[gnu::cold]] void end_hidden_waits(const Job& job, Output& out);
   [[gnu::cold]] void end_job_wait(Session& session);
 
   [[gnu::cold]] void add_rules(Deadlines& next) const;

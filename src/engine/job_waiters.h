@@ -34,6 +34,8 @@ class JobWaiters {
     const auto found = by_job_.find(job);
     return found == by_job_.end() ? nullptr : found->second.first();
   }
+  // The session that waits next longest for the same job; null: none does. O(1).
+  static Session* next(const Session* session) { return Sessions::next(session); }
   // The first job after `job` that a session waits for; 0: none. O(log n).
   JobId next_job(JobId job) const {
     const auto found = by_job_.upper_bound(job);

@@ -81,6 +81,8 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   if (is_placed) emit_placed(*job, out);
   if (from == to) return;
   out.fact(Moved{.id = job->id, .tube = to->name, .keeps_key = keeps_key});
+  if (!job_waiters_.empty()) [[unlikely]]
+    end_hidden_waits(*job, out);
   remove_if_unwanted(now, from);
 }
 

@@ -20,7 +20,7 @@ struct Notice {
     // Only to a wait for a job:
     deleted,
     buried,
-    not_found,  // at once
+    not_found,  // at once, or after the job has moved to a tube that the session may not see
   };
 
   SessionId session = 0;
@@ -43,6 +43,9 @@ class Output : public FactSink {
  public:
   virtual void notice(const Notice& notice) = 0;
   virtual void retired(const Retirement& /*retirement*/) {}
+  // False: for the session, there are no jobs in the tube. Called for a session that waits for a
+  // job, when the job has moved to the tube.
+  virtual bool may_see(SessionId /*session*/, std::string_view /*tube*/) const { return true; }
 
  protected:
   ~Output() = default;

@@ -54,4 +54,18 @@ void Engine::end_flushed_waits(Output& out) {
   }
 }
 
+// The job has moved to another tube. For a session that may not see this tube it does not exist.
+void Engine::end_hidden_waits(const Job& job, Output& out) {
+  Session* session = job_waiters_.first(job.id);
+  while (session != nullptr) {
+    Session* next = JobWaiters::next(session);
+    if (!out.may_see(session->id, job.tube->name)) {
+      end_job_wait(*session);
+      out.notice(
+          {.session = session->id, .kind = Notice::Kind::not_found, .job = job.id, .body = {}});
+    }
+    session = next;
+  }
+}
+
 }  // namespace tubed::engine

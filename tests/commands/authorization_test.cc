@@ -570,3 +570,32 @@ TEST_CASE("a batch that has lost its tube and its job is denied") {
   }
 }
 
+TEST_CASE("a wait ends with NOT_FOUND when its job moves to a tube that the role may not use") {
+  for (const std::string_view move :
+       {"move-job 1 secret\r\n", "move-jobs open.a ready secret\r\n"}) {
+    CAPTURE(move);
+    Admitted talk({kOpenTubes});
+    auto other = talk.connect();
+    send(*other, "put-in-tube open.a 0 0 60 1\r\na\r\n");
+    auto first = talk.connect_as("open");
+    auto unrestricted = talk.connect();
+    auto second = talk.connect_as("open");
+    for (Conversation* client : {first.get(), unrestricted.get(), second.get()}) {
+      client->receive("wait 60 1\r\n");
+      CHECK(client->waiting());
+    }
+    // It stays visible.
+    CHECK(send(*other, "move-job 1 open.b\r\nmove-job 1 open.a\r\n") == "MOVED\r\nMOVED\r\n");
+    CHECK(first->waiting());
+    CHECK(send(*other, move).starts_with("MOVED"));
+    CHECK(Talk::replies_of(*first) == "NOT_FOUND\r\n");
+    CHECK(Talk::replies_of(*second) == "NOT_FOUND\r\n");
+    CHECK(unrestricted->waiting());
+    CHECK(send(*first, "wait 60 1\r\n") == "NOT_FOUND\r\n");
+    talk.service.engine().check_invariants();
+    CHECK(send(*other, "delete 1\r\n") == "DELETED\r\n");
+    CHECK(Talk::replies_of(*unrestricted) == "DELETED 1\r\n");
+    CHECK(Talk::replies_of(*first).empty());
+  }
+}
+
