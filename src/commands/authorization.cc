@@ -87,6 +87,12 @@ bool creates_a_tube_too_many(const Context& context, const RoleLimits& limits,
          !context.engine.tube_info(context.now, created);
 }
 
+bool sets_a_policy_too_many(const Context& context, const RoleLimits& limits, const Named& named) {
+  const engine::Policies& policies = context.engine.policies();
+  return named.policy && limits.policies > 0 && policies.count() >= limits.policies &&
+         !policies.is_set(named.tubes[0], *named.policy);
+}
+
 // The limits of the role. A put that the server itself refuses takes nothing from limits.put_rate.
 Ruling limit(const Context& context, ActiveRole& role, const Command& command, const Named& named) {
   const RoleLimits& limits = role.role().limits;
@@ -100,6 +106,9 @@ Ruling limit(const Context& context, ActiveRole& role, const Command& command, c
   }
   if (creates_a_tube_too_many(context, limits, command, named)) {
     return refuse(context, stats::Counter::tube_limit);
+  }
+  if (sets_a_policy_too_many(context, limits, named)) {
+    return refuse(context, stats::Counter::policy_limit);
   }
   if (!is_put) return {};
   if (limits.job_memory > 0 && context.engine.memory_bytes() > limits.job_memory) {

@@ -122,6 +122,7 @@ struct Named {
   std::array<std::string_view, 2> tubes = {};  // in the order of the line; empty: none
   std::string_view next_tube = {};  // where jobs may go when they are dead or expired; empty: none
   std::optional<JobId> job = std::nullopt;
+  std::optional<PolicyKey> policy = std::nullopt;  // to which it gives a value
   std::uint32_t body_bytes = 0;
 };
 
@@ -307,6 +308,7 @@ inline void name(const protocol::TagText& tags, Named& named) {
 inline void name(const protocol::PolicySetting& set, Named& named) {
   const bool names_tube = set.key == PolicyKey::dead || set.key == PolicyKey::expired;
   if (names_tube) named.next_tube = tube_named_by(set.value);
+  if (set.value != kNoPolicyValue) named.policy = set.key;
 }
 inline void name(const std::optional<protocol::PolicySetting>& set, Named& named) {
   if (set) name(*set, named);

@@ -232,6 +232,12 @@ constexpr auto kRoleKeys = std::to_array<RoleKey>({
          .example = "1000",
          .doc = "A command of its clients that would create a tube is answered OUT_OF_MEMORY while "
                 "the server has this many."}),
+    limit<&RoleLimits::policies>(
+        {.key = "max_policies",
+         .type = count("values", 1, kMaxCount),
+         .example = "100",
+         .doc = "A tube-policy of its clients that would set a further value is answered "
+                "OUT_OF_MEMORY while this many are set, with those of other roles."}),
 });
 
 }  // namespace

@@ -30,6 +30,7 @@ struct RoleLimits {
   std::uint32_t put_rate = 0;    // jobs in a second, of all clients of the role
   std::uint64_t job_memory = 0;  // its clients put no job while all jobs use more bytes than this
   std::uint64_t tubes = 0;       // its clients create no tube while this many exist
+  std::uint64_t policies = 0;    // its clients set no further value while this many are set
   friend bool operator==(const RoleLimits&, const RoleLimits&) = default;
 };
 

@@ -599,3 +599,22 @@ TEST_CASE("a wait ends with NOT_FOUND when its job moves to a tube that the role
   }
 }
 
+TEST_CASE("clients of a role set no further value of a policy while as many are set as it may") {
+  Role role = role_of_families("few", "a", {"a", "b"});
+  role.limits.policies = 2;
+  Admitted talk({role});
+  auto client = talk.connect_as("few");
+  auto other = talk.connect();
+  CHECK(send(*client, "tube-policy a max-jobs 5\r\n") == "POLICY_SET\r\n");
+  CHECK(send(*other, "tube-policy z max-jobs 5\r\n") == "POLICY_SET\r\n");
+  CHECK(send(*client, "tube-policy a max-attempts 5\r\n") == "OUT_OF_MEMORY\r\n");
+  CHECK(send(*client, "tube-policy b max-jobs 5\r\n") == "OUT_OF_MEMORY\r\n");
+  CHECK(talk.service.counters().count_of(stats::Counter::policy_limit) == 2);
+  // A value that is set gets another, or is taken away, and a policy is shown.
+  CHECK(send(*client, "tube-policy a max-jobs 6\r\n") == "POLICY_SET\r\n");
+  CHECK(send(*client, "tube-policy b max-jobs -\r\n") == "POLICY_SET\r\n");
+  CHECK(send(*client, "tube-policy a\r\n").starts_with("OK "));
+  CHECK(send(*client, "tube-policy a max-jobs -\r\ntube-policy b max-jobs 1\r\n") ==
+        "POLICY_SET\r\nPOLICY_SET\r\n");
+  CHECK(send(*other, "tube-policy a ttl 5\r\n") == "POLICY_SET\r\n");
+}
