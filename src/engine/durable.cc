@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/overloaded.h"
+#include "base/planted.h"
 #include "engine/engine.h"
 
 namespace tubed::engine {
@@ -23,6 +24,12 @@ Placement resting_place(const Job& job) {
           .delay = job.delay(),
           .until = delayed ? job.made_history->resting_until : Time(),
           .bury_order = buried ? job.made_history->bury_order : 0};
+}
+
+// A record with a valid checksum may have any number as a time.
+Time in_range(Time time) {
+  if (TUBED_PLANTED(replayed_at_any_time)) return time;
+  return std::clamp(time, kEarliestTime, kLatestTime);
 }
 
 Added as_added(const Job& job) {
@@ -161,7 +168,10 @@ void Engine::replay(Time now, const Fact& fact) {
                         [&](const PolicySet& set) { replay_policy(now, set); },
                         [&](const Remembered& remembered) { replay_remembered(remembered); },
                         [&](const Moved& moved) { replay_moved(now, moved); },
-                        [&](const Held& held) { replay_held(now, held); }, [](const Applied&) {}},
+                        [&](const Held& held) {
+                          replay_held(now, {.id = held.id, .until = in_range(held.until)});
+                        },
+                        [](const Applied&) {}},
              fact);
 }
 
@@ -172,7 +182,7 @@ void Engine::replay_added(Time now, const Added& added, bool waits) {
   job->tube = tube;
   job->body = added.body;
   job->ttr = added.ttr;
-  job->created = added.created;
+  job->created = in_range(added.created);
   job->epoch = tube->epoch;
   job->set_counters(added.counters);
   memory_.restore(job->body.size());
@@ -320,7 +330,7 @@ void Engine::attach_placed(Time now, Job* job, const Placement& place, bool wait
   switch (place.state) {
     case JobState::delayed:
       if (place.until > now || waits) {
-        attach_delayed(job, place.until);
+        attach_delayed(job, place.until == kNever ? kNever : in_range(place.until));
         // A job that is added gets its groups, and is held, after this.
         if (job->held() && job->groups() != nullptr) hold(*job);
         return;

@@ -355,4 +355,60 @@ TEST_CASE("a job is added with its marks, and is held if it is to be") {
   world.engine.close(session, world.now, world.output);
 }
 
+// A log may hold any number as the time of a job, with a right checksum.
+TEST_CASE("jobs that were created at any time are replayed, and are counted by their ages") {
+  World world;
+  world.now = Time(1h);
+  JobId id = 0;
+  for (const Time created :
+       {Time::min(), kEarliestTime, Time(-1ns), Time(), world.now, kLatestTime, Time::max()}) {
+    world.engine.replay(world.now, Added{.id = ++id,
+                                         .tube = "t",
+                                         .ttr = {1},
+                                         .created = created,
+                                         .body = {},
+                                         .place = {},
+                                         .counters = {}});
+    world.engine.check_invariants();
+  }
+  // A job that waits for a group keeps the time of its delay, and one is held until any time.
+  for (const Time until : {Time::min(), kLatestTime}) {
+    const JobTags waits{.after = "g"};
+    const Placement place{.state = JobState::delayed, .priority = 0, .delay = {}, .until = until};
+    world.engine.replay(world.now, AddedWithTags{{.id = id + 1,
+                                                  .tube = "delayed",
+                                                  .ttr = {1},
+                                                  .created = world.now,
+                                                  .body = {},
+                                                  .place = place,
+                                                  .counters = {}},
+                                                 waits,
+                                                 {}});
+    world.engine.replay(world.now, Added{.id = id + 2,
+                                         .tube = "held",
+                                         .ttr = {1},
+                                         .created = world.now,
+                                         .body = {},
+                                         .place = {},
+                                         .counters = {}});
+    world.engine.replay(world.now, Held{.id = id + 2, .until = until});
+    CHECK(world.job(id + 1).time_left >= 0s);
+    CHECK(world.job(id + 2).time_left >= 0s);
+    world.engine.replay(world.now, Removed{.id = id + 1});
+    world.engine.replay(world.now, Removed{.id = id + 2});
+    world.engine.check_invariants();
+  }
+  world.engine.end_replay();
+  constexpr Duration kCentury = 100 * 365 * 24h;
+  CHECK(world.job(1).age > kCentury);
+  CHECK(world.job(2).age > kCentury);
+  for (const JobId later : {5U, 6U, 7U}) CHECK(world.job(later).age == 0s);
+  CHECK(world.tube("t").oldest_ready_age > kCentury);
+  const SessionId session = world.open("t");
+  for (JobId given = 1; given <= id; ++given) {
+    CHECK(world.take(session) == given);
+    CHECK(world.remove(session, given));
+  }
+}
+
 }  // namespace tubed::engine
