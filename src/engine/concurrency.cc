@@ -1,9 +1,34 @@
 // Engine: concurrency keys. Which job is exposed and which is parked: engine/concurrency_keys.h.
 #include <utility>
+#include <vector>
 
+#include "base/planted.h"
 #include "engine/engine.h"
 
 namespace tubed::engine {
+
+namespace {
+
+// Forgets the tube, in which no job of the key is ready.
+void forget(ConcurrencyKey& key, decltype(ConcurrencyKey::tubes)::iterator place) {
+  if (place->second.is_hidden) key.hidden.erase(&place->second);
+  key.tubes.erase(place);
+}
+
+void set_hidden(ConcurrencyKey& key, ReadyOfKey& ready, bool hidden) {
+  if (ready.is_hidden == hidden) return;
+  ready.is_hidden = hidden;
+  hidden ? key.hidden.push_back(&ready) : key.hidden.erase(&ready);
+}
+
+}  // namespace
+
+// True: not all of its tubes are looked at in one go. A small part of the work of a turn is.
+bool Engine::is_wide(const ConcurrencyKey& key) const {
+  constexpr std::uint32_t kPart = 64;
+  return key.tubes.size() > limits_.work_per_turn / kPart &&
+         !TUBED_PLANTED(wide_key_is_looked_at_whole);
+}
 
 // The job has become ready.
 void Engine::add_ready_of_key(Job* job) {
@@ -13,6 +38,7 @@ void Engine::add_ready_of_key(Job* job) {
   ready.tube = tube;
   ready.epoch = job->epoch;
   ready.jobs.emplace(ReadyKey{job->priority, job->id}, job);
+  if (!record.key->open && is_wide(*record.key)) concurrency_keys_.set_late(*record.key, true);
   park(*job);
   expose_first(*record.key, ready);
 }
@@ -32,7 +58,7 @@ void Engine::erase_ready_of_key(Job* job) {
   }
   record.parked = false;
   if (ready.jobs.empty()) {
-    record.key->tubes.erase(found);
+    forget(*record.key, found);
   } else {
     expose_first(*record.key, ready);
   }
@@ -44,10 +70,14 @@ void Engine::park(Job& job) {
 }
 
 // Exposes the first job, and no other, if the key has room. Flushed jobs stay as they are.
-void Engine::expose_first(const ConcurrencyKey& key, ReadyOfKey& ready) {
+// A job of a late key may stay exposed, unless a session waits in the tube: it would seem to have a
+// job for that session.
+void Engine::expose_first(ConcurrencyKey& key, ReadyOfKey& ready) {
   Tube* tube = ready.tube;
   if (ready.epoch != tube->epoch) return;
-  Job* first = key.has_room() ? ready.jobs.begin()->second : nullptr;
+  const bool late = key.late && !ready.is_hidden && tube->waiting.empty();
+  Job* first = key.has_room() || late ? ready.jobs.begin()->second : nullptr;
+  set_hidden(key, ready, first == nullptr);
   if (first == ready.exposed) return;
   if (Job* before = std::exchange(ready.exposed, first); before != nullptr) {
     tube->ready.erase(before);
@@ -63,16 +93,55 @@ void Engine::expose_first(const ConcurrencyKey& key, ReadyOfKey& ready) {
 
 // Called after a job with the key was reserved or is no longer, or the limit has changed. Room that
 // is new may be for a session that waits.
-// O(1), or O(tubes with ready jobs of the key) if the key has room now and had none, or the
-// reverse.
+// O(1), or O(hidden tubes) if the key has room now and had none. A key that has none any more costs
+// O(tubes with ready jobs of the key), unless it is wide.
 void Engine::update_room(ConcurrencyKey& key) {
   if (key.open == key.has_room()) return;
   key.open = key.has_room();
-  entries_walked_ += key.tubes.size();
-  for (auto& [number, ready] : key.tubes) {
-    expose_first(key, ready);
-    if (ready.epoch == ready.tube->epoch) serve_queue_.push(ready.tube);
+  if (!key.open) {
+    if (is_wide(key)) return concurrency_keys_.set_late(key, true);
+    entries_walked_ += key.tubes.size();
+    for (auto& [number, ready] : key.tubes) expose_first(key, ready);
+    return;
   }
+  concurrency_keys_.set_late(key, false);
+  while (ReadyOfKey* ready = key.hidden.first()) {
+    ++entries_walked_;
+    set_hidden(key, *ready, false);
+    expose_first(key, *ready);
+    if (ready->epoch == ready->tube->epoch) serve_queue_.push(ready->tube);
+  }
+}
+
+// Parks the exposed jobs of late keys that are before all other ready jobs of the tube. O(log n)
+// for each.
+void Engine::park_blocked(Tube* tube) {
+  while (!tube->ready.empty() && is_blocked(*tube->ready.top())) {
+    Job& job = *tube->ready.top();
+    ConcurrencyKey& key = *job.concurrency()->key;
+    ReadyOfKey& ready = key.tubes.find({tube->number, job.epoch})->second;
+    tube->ready.erase(&job);
+    park(job);
+    ready.exposed = nullptr;
+    set_hidden(key, ready, true);
+    tubes_.update_giving(tube);
+  }
+}
+
+// The same for the tubes that the session watches.
+void Engine::park_blocked(const Session& session) {
+  if (session.watched == nullptr) {
+    entries_walked_ += session.watches.size();
+    for (const WatchEntry& watch : session.watches) park_blocked(watch.tube);
+    return;
+  }
+  std::vector<Tube*> blocked;  // park_blocked() changes what is visited
+  IndexSet::for_each_common(*session.watched, tubes_.giving(), [&](std::uint32_t index) {
+    ++entries_walked_;
+    Tube* tube = tubes_.at(index);
+    if (is_blocked(*tube->ready.top())) blocked.push_back(tube);
+  });
+  for (Tube* tube : blocked) park_blocked(tube);
 }
 
 void Engine::add_concurrency(Job& job, const JobTags& tags) {
@@ -100,7 +169,7 @@ void Engine::free_concurrency(Job& job) {
     } else {
       const auto found = key->tubes.find({job.tube->number, job.epoch});
       found->second.jobs.erase({job.priority, job.id});
-      if (found->second.jobs.empty()) key->tubes.erase(found);
+      if (found->second.jobs.empty()) forget(*key, found);
     }
   }
   if (job.state == JobState::reserved) concurrency_keys_.uncount_reserved(key);

@@ -8,8 +8,20 @@
 // as the key has room. All others are parked, in a heap of the tube of their own. When the exposed
 // job is reserved or goes another way, the next one takes its place (engine/concurrency.cc).
 //
-// Invariant: a job that is ready and has a key is in ReadyOfKey::jobs of its tube; the first of
-// them is exposed if the key has room, and no other is.
+// A key may have jobs in very many tubes, and loses and gets room with each reserve and release. So
+// the tubes are not all looked at:
+//
+// 1. A wide key, which has ready jobs in many tubes, leaves them exposed when it has no room any
+//    more (ConcurrencyKey::late).
+// 2. While there is such a key, whatever takes the first ready job of a tube parks those of keys
+//    without room before it (Engine::park_blocked). That tube is then in ConcurrencyKey::hidden.
+// 3. When the key has room again, only the tubes in `hidden` are looked at: those that a reserve
+// has
+//    come across, or in which a session waits.
+//
+// Invariant: a job that is ready and has a key is in ReadyOfKey::jobs of its tube. The first of
+// them is exposed if the key has room, and may be if the key is late; no other is. A tube without
+// an exposed job of the key is in `hidden`.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +31,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/intrusive_list.h"
 #include "engine/job.h"
 
 namespace tubed::engine {
@@ -29,6 +42,8 @@ struct ReadyOfKey {
   std::uint16_t epoch = 0;  // other than the tube's: they are flushed
   std::map<ReadyKey, Job*> jobs;
   Job* exposed = nullptr;
+  bool is_hidden = false;  // in ConcurrencyKey::hidden
+  ListLinks<ReadyOfKey> links;
 };
 
 struct ConcurrencyKey {
@@ -38,8 +53,10 @@ struct ConcurrencyKey {
   std::map<std::uint32_t, std::uint64_t> limits;  // how many jobs have each
   // By the tube's number and its epoch.
   std::map<std::pair<std::uint64_t, std::uint16_t>, ReadyOfKey> tubes;
+  IntrusiveList<ReadyOfKey, &ReadyOfKey::links> hidden;
 
-  bool open = true;  // it had room when its jobs were exposed or parked last
+  bool open = true;   // it had room when its jobs were exposed or parked last
+  bool late = false;  // it has no room, and may have exposed jobs
 
   bool has_room() const { return reserved < limits.begin()->first; }
 };
@@ -68,7 +85,8 @@ class ConcurrencyKeys {
     const auto count = key->limits.find(limit);
     if (--count->second == 0) key->limits.erase(count);
     if (--key->jobs > 0) return true;
-    TUBED_ASSERT(key->reserved == 0 && key->tubes.empty());
+    TUBED_ASSERT(key->reserved == 0 && key->tubes.empty() && key->hidden.empty());
+    set_late(*key, false);
     keys_.erase(keys_.find(key->name));
     return false;
   }
@@ -78,6 +96,14 @@ class ConcurrencyKeys {
   void uncount_reserved(ConcurrencyKey* key) {
     if (--key->reserved == 0) --reserved_keys_;
   }
+
+  void set_late(ConcurrencyKey& key, bool late) {
+    if (key.late == late) return;
+    key.late = late;
+    late ? ++late_keys_ : --late_keys_;
+  }
+  // True: a key is late.
+  bool has_late() const { return late_keys_ > 0; }
 
   // The keys with a job that a client holds.
   std::uint64_t reserved_keys() const { return reserved_keys_; }
@@ -90,10 +116,11 @@ class ConcurrencyKeys {
 
  private:
   // Measured for a job whose key and tube no other job has.
-  static constexpr std::uint32_t kBytesPerJob = 480;
+  static constexpr std::uint32_t kBytesPerJob = 536;
 
   std::map<std::string, ConcurrencyKey, std::less<>> keys_;  // a tree: clients choose the names
   std::uint64_t reserved_keys_ = 0;
+  std::uint64_t late_keys_ = 0;
 };
 
 }  // namespace tubed::engine

@@ -278,7 +278,7 @@ class Engine {
 
   // No value: no such job. O(1). [protocol: peek]
   std::optional<JobBody> peek(JobId id) const;
-  std::optional<JobBody> peek_ready(SessionId session) const;
+  std::optional<JobBody> peek_ready(SessionId session);
   std::optional<JobBody> peek_delayed(SessionId session) const;
   std::optional<JobBody> peek_buried(SessionId session) const;
   // The job of the used tube that was reserved first, of those that are reserved. O(1), unless the
@@ -293,7 +293,7 @@ class Engine {
   // The first `limit` ready jobs of the tube, in the order in which they are given; of those with
   // one concurrency key, the first.
   // O(limit log limit).
-  [[gnu::cold]] JobPage next_jobs(std::string_view tube, std::uint32_t limit) const;
+  [[gnu::cold]] JobPage next_jobs(std::string_view tube, std::uint32_t limit);
   static constexpr std::uint32_t kMaxIdsInPage = 10'000;
 
   // --- Time.
@@ -479,7 +479,12 @@ class Engine {
   [[gnu::cold]] void add_ready_of_key(Job* job);
   [[gnu::cold]] void erase_ready_of_key(Job* job);
   static void park(Job& job);
-  void expose_first(const ConcurrencyKey& key, ReadyOfKey& ready);
+  void expose_first(ConcurrencyKey& key, ReadyOfKey& ready);
+  bool is_wide(const ConcurrencyKey& key) const;
+  [[gnu::cold]] void park_blocked(Tube* tube);
+  [[gnu::cold]] void park_blocked(const Session& session);
+  Job* first_of(Tube* tube, JobState state);
+  static const Job* first_ready(const Tube& tube);
   [[gnu::cold]] void update_room(ConcurrencyKey& key);
   void add_concurrency(Job& job, const JobTags& tags);
   void free_concurrency(Job& job);
@@ -573,31 +578,6 @@ class Engine {
   FactSink* held_sink_ = nullptr;  // null: reservations are not recorded
 };
 
-template <class Visit>
-void Engine::for_each_tube(Visit visit) const {
-  for (const auto& tube : tubes_.all()) visit(std::string_view(tube->name));
-}
-
-template <class Visit>
-std::uint64_t Engine::visit_tubes(Time now, std::uint64_t from, std::uint32_t limit, Visit visit) {
-  const auto& all = tubes_.all();
-  std::uint64_t place = from;
-  for (std::uint32_t visited = 0; place < all.size() && visited < limit; ++place, ++visited) {
-    ++entries_walked_;
-    visit(info_of(*all[place], now));
-  }
-  return place < all.size() ? place : 0;
-}
-
-template <class Visit>
-void Engine::for_each_tube(std::size_t part, Visit visit) const {
-  for (const auto& tube : tubes_.list_part(part)) visit(std::string_view(tube->name));
-}
-
-template <class Visit>
-void Engine::for_each_watched(SessionId session, Visit visit) const {
-  for (const WatchEntry& watch : sessions_.at(session).watches)
-    visit(std::string_view(watch.tube->name));
-}
-
 }  // namespace tubed::engine
+
+#include "engine/walks.h"

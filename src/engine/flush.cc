@@ -177,7 +177,7 @@ std::uint32_t Engine::flush_slice(Time now, Slices& flush, FactSink& log, Output
   std::uint32_t removed = 0;
   for (std::uint32_t work = 0; flush.left > 0 && work < limits_.work_per_turn; ++work) {
     // Other sessions may have taken jobs since the last slice.
-    Job* job = tube == nullptr ? nullptr : tube->first(flush.state);
+    Job* job = tube == nullptr ? nullptr : first_of(tube, flush.state);
     if (job == nullptr) {
       flush.left = 0;
       break;

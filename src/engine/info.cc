@@ -28,8 +28,29 @@ std::optional<TubeInfo> Engine::tube_info(Time now, std::string_view name) const
   return info_of(*tube, now);
 }
 
+// The same as first_of(), in a tube that stays as it is. O(log n), or O(b log b) with b jobs of
+// late keys before it.
+const Job* Engine::first_ready(const Tube& tube) {
+  const Job* first = tube.first(JobState::ready);
+  if (first == nullptr || !is_blocked(*first)) return first;
+  const Job* open = nullptr;
+  std::size_t wanted = 1;
+  for (std::size_t seen = wanted; open == nullptr && seen == wanted;) {
+    wanted *= 2;
+    seen = 0;
+    tube.ready.visit_smallest(wanted, [&](const Job* job) {
+      ++seen;
+      if (open == nullptr && !is_blocked(*job)) open = job;
+    });
+  }
+  if (open != nullptr) return open;
+  const Job* parked = tube.parked.first();
+  const auto key = [](const Job& job) { return ReadyKey{job.priority, job.id}; };
+  return parked == nullptr || key(*first) < key(*parked) ? first : parked;
+}
+
 TubeInfo Engine::info_of(const Tube& tube, Time now) {
-  const Job* next_ready = tube.first(JobState::ready);
+  const Job* next_ready = first_ready(tube);
   TubeInfo info{.name = tube.name,
                 .jobs = {.urgent = tube.urgent_count,
                          .ready = tube.count_of(JobState::ready),
@@ -120,8 +141,15 @@ std::optional<JobBody> Engine::peek_next(SessionId session, Time now) {
   return body_of(best_ready(sessions_.at(session), now));
 }
 
-std::optional<JobBody> Engine::peek_ready(SessionId session) const {
-  return body_of(sessions_.at(session).used->first(JobState::ready));
+// In place of Tube::first(), which does not know that keys may be late.
+Job* Engine::first_of(Tube* tube, JobState state) {
+  if (state == JobState::ready && concurrency_keys_.has_late()) [[unlikely]]
+    park_blocked(tube);
+  return tube->first(state);
+}
+
+std::optional<JobBody> Engine::peek_ready(SessionId session) {
+  return body_of(first_of(sessions_.at(session).used, JobState::ready));
 }
 
 std::optional<JobBody> Engine::peek_delayed(SessionId session) const {
@@ -205,11 +233,23 @@ JobPage Engine::list_jobs(std::string_view name, std::optional<JobState> state, 
   return page;
 }
 
-JobPage Engine::next_jobs(std::string_view name, std::uint32_t limit) const {
+JobPage Engine::next_jobs(std::string_view name, std::uint32_t limit) {
   JobPage page;
   const Tube* tube = tubes_.find(name);
   if (tube == nullptr) return page;
-  tube->ready.visit_smallest(limit, [&](const Job* job) { page.jobs.push_back(job->id); });
+  // Those that are blocked, of late keys, do not count.
+  std::size_t wanted = limit;
+  std::size_t seen = 0;
+  do {
+    page.jobs.clear();
+    seen = 0;
+    tube->ready.visit_smallest(wanted, [&](const Job* job) {
+      ++seen;
+      if (page.jobs.size() < limit && !is_blocked(*job)) page.jobs.push_back(job->id);
+    });
+    entries_walked_ += seen;
+    wanted *= 2;
+  } while (page.jobs.size() < limit && seen == wanted / 2);
   return page;
 }
 

@@ -259,21 +259,30 @@ void check_concurrency(const JobTable& jobs, const ConcurrencyKeys& keys) {
     ++ready_jobs[&ready];
   });
   std::uint64_t reserved_keys = 0;
+  std::uint64_t late_keys = 0;
   keys.for_each([&](const ConcurrencyKey& key) {
     const ConcurrencyKey& wanted = expected[&key];
     TUBED_ASSERT(key.jobs > 0 && key.jobs == wanted.jobs && key.reserved == wanted.reserved);
     TUBED_ASSERT(key.limits == wanted.limits);
     TUBED_ASSERT(key.open == key.has_room());
+    TUBED_ASSERT(!key.late || !key.open);
     if (key.reserved > 0) ++reserved_keys;
+    if (key.late) ++late_keys;
+    key.hidden.check_invariants();
+    std::size_t hidden = 0;
     for (const auto& [place, ready] : key.tubes) {
       TUBED_ASSERT(!ready.jobs.empty() && ready.jobs.size() == ready_jobs[&ready]);
+      if (ready.is_hidden) ++hidden;
       if (ready.epoch != ready.tube->epoch) continue;
       const Job* first = ready.jobs.begin()->second;
-      TUBED_ASSERT(ready.exposed == (key.has_room() ? first : nullptr));
+      TUBED_ASSERT(ready.exposed == (ready.is_hidden ? nullptr : first));
       TUBED_ASSERT(first->concurrency()->parked == (ready.exposed == nullptr));
+      TUBED_ASSERT(key.has_room() ? !ready.is_hidden : ready.is_hidden || key.late);
     }
+    TUBED_ASSERT(hidden == key.hidden.size());
   });
   TUBED_ASSERT(reserved_keys == keys.reserved_keys());
+  TUBED_ASSERT(keys.has_late() == (late_keys > 0));
 }
 
 // Returns how many flushed jobs there are.

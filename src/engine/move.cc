@@ -31,8 +31,8 @@ std::optional<std::uint32_t> Engine::move_slice(Time now, Slices& move, std::str
   std::uint32_t moved = 0;
   for (; move.left > 0 && moved < limits_.work_per_turn; --move.left, ++moved) {
     // Other sessions may have taken jobs since the last slice.
-    const Tube* from = tubes_.find(move.tube);
-    Job* job = from == nullptr ? nullptr : from->first(move.state);
+    Tube* from = tubes_.find(move.tube);
+    Job* job = from == nullptr ? nullptr : first_of(from, move.state);
     if (job == nullptr) {
       move.left = 0;
       break;

@@ -112,6 +112,7 @@ void Engine::charge_watch(Session& session, const Tube* tube) {
 Job* Engine::best_ready(const Session& session, Time now) {
   if (extended_) [[unlikely]] {
     if (!giving_) return nullptr;
+    if (concurrency_keys_.has_late()) park_blocked(session);
     if (expiry_is_due(now)) return best_that_lives(session, now);
   }
   return best_by_priority(session);

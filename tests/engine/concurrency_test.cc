@@ -1,4 +1,7 @@
 // Concurrency keys: cases that the random lives of model_test.cc do not reach.
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "tests/engine/world.h"
@@ -286,6 +289,177 @@ TEST_CASE("many jobs that are blocked hold up no other job") {
   while (world.engine.has_removals(world.now)) {
     world.engine.remove_pending(world.now, world.output, world.output);
   }
+}
+
+// --- Keys in very many tubes
+
+namespace {
+
+// A world in which each key is wide.
+struct WideWorld : World {
+  explicit WideWorld(std::uint32_t short_watch_list = 256)
+      : World({.work_per_turn = 1, .short_watch_list = short_watch_list}) {}
+};
+
+// How many entries a reserve, a release, a reserve and a close walk while a key has a job in each
+// of so many tubes.
+std::uint64_t walked_with_tubes(int tubes) {
+  World world;
+  for (int i = 0; i < tubes; ++i) put_keyed_unchecked(world, "k", 1, "t" + std::to_string(i));
+  const SessionId worker = world.engine.open();
+  world.engine.watch(worker, world.now, "t0");
+  world.engine.ignore(worker, world.now, kDefaultTube);
+  const auto cycle = [&] {
+    REQUIRE(world.engine.reserve(worker, world.now, {.limit = 0s})->job == 1);
+    REQUIRE(world.engine.reserve(worker, world.now, {.limit = 0s})->kind ==
+            Notice::Kind::timed_out);
+    world.engine.release(worker, world.now, 1, 0, {}, world.output);
+  };
+  const std::uint64_t before = world.engine.entries_walked();
+  cycle();
+  cycle();
+  REQUIRE(world.engine.reserve(worker, world.now, {.limit = 0s})->job == 1);
+  world.engine.close(worker, world.now, world.output);
+  return world.engine.entries_walked() - before;
+}
+
+}  // namespace
+
+TEST_CASE("a key in very many tubes costs no more than one in a few") {
+  CHECK(walked_with_tubes(20'000) == walked_with_tubes(100));
+  CHECK(walked_with_tubes(20'000) < walked_with_tubes(15));
+}
+
+TEST_CASE("a job that is put while its wide key has no room costs the next release nothing") {
+  World world;
+  const SessionId worker = world.engine.open();
+  put_keyed_unchecked(world, "k");
+  REQUIRE(world.engine.reserve(worker, world.now, {})->job == 1);
+  for (int i = 0; i < 5'000; ++i) put_keyed_unchecked(world, "k", 1, "t" + std::to_string(i));
+  const std::uint64_t before = world.engine.entries_walked();
+  world.engine.release(worker, world.now, 1, 0, {}, world.output);
+  CHECK(world.engine.entries_walked() - before < 40);
+  world.engine.check_invariants();
+}
+
+TEST_CASE("of very many tubes with a wide key those are looked at in which a session waits") {
+  World world;
+  const SessionId holder = world.engine.open();
+  put_keyed_unchecked(world, "k");
+  for (int i = 0; i < 5'000; ++i) put_keyed_unchecked(world, "k", 1, "t" + std::to_string(i));
+  REQUIRE(world.engine.reserve(holder, world.now, {})->job == 1);
+  std::vector<SessionId> waiting;
+  for (const char* const tube : {"t7", "t3000", "t4999"}) {
+    waiting.push_back(world.open(tube));
+    world.reserve(waiting.back());
+  }
+  CHECK(world.notices().empty());
+  std::uint64_t before = world.engine.entries_walked();
+  world.remove(holder, 1);
+  CHECK(world.notices() == Lines{"1 reserved 9 no body"});
+  CHECK(world.engine.entries_walked() - before < 40);
+  before = world.engine.entries_walked();
+  world.close(waiting[0]);
+  CHECK(world.notices() == Lines{"2 reserved 3002 no body"});
+  CHECK(world.engine.entries_walked() - before < 40);
+  world.remove(waiting[1], 3002);
+  CHECK(world.notices() == Lines{"3 reserved 5001 no body"});
+}
+
+TEST_CASE("a job of a wide key without room is neither given nor shown as the next") {
+  for (const std::uint32_t short_list : {1U, 256U}) {
+    for (const ReserveMode mode : {ReserveMode::fifo, ReserveMode::weighted}) {
+      WideWorld world(short_list);
+      const SessionId worker = world.open();
+      world.engine.watch(worker, world.now, "t");
+      world.engine.watch(worker, world.now, "u");
+      world.engine.set_mode(worker, mode);
+      const SessionId other = world.open("u");
+      put_keyed(world, "k", 1, "t", 1);
+      put_keyed(world, "l", 1, "t", 2);
+      const JobId plain = world.put(world.open("t"), {.priority = 3});
+      put_keyed(world, "k", 1, "u", 0);
+      put_keyed(world, "l", 1, "u", 1);
+      CHECK(world.take(other) == 4);
+      CHECK(world.take(other) == 5);
+      // Both keys have exposed jobs in t.
+      CHECK(world.tube("t").next_ready_id == plain);
+      CHECK(world.engine.next_jobs("t", 2).jobs == std::vector<JobId>{plain});
+      CHECK(world.tube("t").jobs.ready == 3);
+      CHECK(world.take(worker) == plain);
+      CHECK(world.tube("t").next_ready_id == 1);  // of the jobs that are blocked
+      CHECK(world.engine.next_jobs("t", 2).jobs.empty());
+      CHECK(world.take(worker) == 0);
+      world.remove(other, 5);
+      CHECK(world.take(worker) == 2);
+      CHECK(world.take(worker) == 0);
+      world.close(other);
+      CHECK(world.take(worker) > 0);
+    }
+  }
+}
+
+TEST_CASE("flushes and moves of a tube take the jobs of wide keys in their order") {
+  const auto filled = [](WideWorld& world) {
+    const SessionId holder = world.open("u");
+    for (const char* const key : {"k", "l"}) {
+      put_keyed(world, key, 1, "t");
+      put_keyed(world, key, 1, "t");
+      put_keyed(world, key, 1, "u");
+      CHECK(world.take(holder) > 0);
+    }
+    world.put(world.open("t"), {.priority = 9});  // 7
+    world.facts();
+    return holder;
+  };
+  {
+    WideWorld world;
+    filled(world);
+    Slices move = world.engine.begin_move("t", JobState::ready, 2);
+    while (move.left > 0) {
+      CHECK(world.engine.move_slice(world.now, move, "v", world.output));
+      world.engine.check_invariants();
+    }
+    CHECK(world.facts() == Lines{"moved 7 to v", "moved 1 to v"});
+  }
+  {
+    WideWorld world;
+    const SessionId holder = filled(world);
+    Slices flush = world.engine.begin_flush("t", JobState::ready, 3);
+    while (flush.left > 0) {
+      world.engine.flush_slice(world.now, flush, world.output, world.output);
+      world.engine.check_invariants();
+    }
+    CHECK(world.facts() == Lines{"removed 7", "removed 1", "removed 2"});
+    world.close(holder);
+    world.pass(0s);
+    CHECK(world.take(world.open("t")) == 4);
+  }
+  {
+    WideWorld world;
+    const SessionId holder = filled(world);
+    CHECK(world.engine.flush(world.now, "t", world.output) == 5);
+    world.engine.check_invariants();
+    world.close(holder);
+    world.pass(0s);
+    world.remove_pending();
+    CHECK(world.engine.info().jobs.ready == 2);
+  }
+}
+
+TEST_CASE("the end of a pause gives no job of a wide key without room") {
+  WideWorld world;
+  const SessionId holder = world.open("u");
+  const SessionId worker = world.open("t");
+  put_keyed(world, "k", 1, "u");
+  put_keyed(world, "k", 1, "t");
+  world.pause("t", 10);
+  world.reserve(worker);
+  CHECK(world.take(holder) == 1);
+  world.pass(10s);
+  CHECK(world.notices().empty());
+  world.remove(holder, 1);
+  CHECK(world.notices() == Lines{"1 reserved 2 no body"});
 }
 
 TEST_CASE("a batch ends where the key has no more room") {
