@@ -378,6 +378,118 @@ TEST_CASE("a list of tubes has those of the role") {
   CHECK(api.get("/jobs/2", {.role = "web"}).status == 404);
 }
 
+TEST_CASE("a move to a tube that is not of the role shows of no job whether it exists") {
+  Api api({role_of_families("web", "ai", {"web.*"})});
+  api.run("put-in-tube web.a 0 0 60 1\r\na\r\nput-in-tube b 0 0 60 1\r\na\r\n");
+  const auto move = [&](const std::string& job, std::string_view to) {
+    const Got moved = api.post("/jobs/" + job + "/move", {.json = to, .role = "web"});
+    return std::to_string(moved.status) + " " + moved.text;
+  };
+  const std::string denied = move("1", R"({"tube":"b"})");
+  CHECK(denied.starts_with("403 "));
+  for (const char* const job : {"2", "99"}) CHECK(move(job, R"({"tube":"b"})") == denied);
+  const std::string none = move("99", R"({"tube":"web.b"})");
+  CHECK(none.starts_with("404 "));
+  CHECK(move("2", R"({"tube":"web.b"})") == none);
+  CHECK(move("1", R"({"tube":"web.b"})").starts_with("200 "));
+}
+
+// --- What other clients do while a request is under way
+
+TEST_CASE("a put whose role loses the tube while the body arrives is a problem") {
+  Api api({role_of_families("web", "p", {"a"})});
+  auto made = api.script(Method::post, "/tubes/a/jobs", {.body = "body", .role = "web"});
+  auto script = std::move(std::get<std::unique_ptr<Script>>(made));
+  auto client = api.client("web");
+  client->set_writer(script.get());
+  client->receive(script->first_input() + "bo");
+  CHECK(client->in_body());
+  api.service.set_roles({role_of_families("web", "p", {"b"})});
+  client->receive("dy\r\n");
+  std::string output = protocol::take_replies(client->replies());
+  const auto head = take_frame_head(output);
+  REQUIRE(head);
+  CHECK(head->status == 403);
+  CHECK(api.service.engine().info().total_jobs == 0);
+  CHECK(api.service.engine().memory_bytes() == 0);
+  client->set_writer(nullptr);
+}
+
+TEST_CASE("a reserve whose job is removed before its response is made holds no job") {
+  Api api;
+  auto reserve = api.begin(Method::post, "/tubes/mail/reserve", {.json = R"({"timeout":50})"});
+  REQUIRE(!reserve->done());
+  api.run("put-in-tube mail 0 0 60 1\r\nm\r\ndelete-force 1\r\n");
+  reserve->run();
+  REQUIRE(reserve->done());
+  // As a client of the protocol that was answered before.
+  CHECK(reserve->answer().text == "{\"token\":\"cafe\",\"id\":1,\"body\":\"m\"}\n");
+  auto client = reserve->take_conversation();
+  CHECK(!api.service.engine().holds_jobs(client->session()));
+  api.service.engine().check_invariants();
+}
+
+TEST_CASE("a waiting reserve ends with a problem when its role loses the tube") {
+  Api api({role_of_families("web", "w", {"mail"})});
+  auto reserve =
+      api.begin(Method::post, "/tubes/mail/reserve", {.json = R"({"timeout":50})", .role = "web"});
+  REQUIRE(!reserve->done());
+  api.service.set_roles({role_of_families("web", "w", {"other"})});
+  reserve->run();
+  REQUIRE(reserve->done());
+  CHECK(reserve->answer().status == 403);
+}
+
+TEST_CASE("commands on the job of a token find it gone, or another client's") {
+  for (const std::string_view meanwhile :
+       {"delete-force 1\r\n", "flush-tube mail\r\n", "flush-tube mail reserved\r\n"}) {
+    CAPTURE(meanwhile);
+    Api api;
+    api.run("put-in-tube mail 9 0 60 1\r\nm\r\n");
+    auto held = api.begin(Method::post, "/tubes/mail/reserve");
+    REQUIRE(held->done());
+    api.run(meanwhile);
+    for (const char* const what : {"touch", "release", "bury"}) {
+      CHECK(ask_held(api, held, Method::post, std::string("/reservations/cafe/") + what).status ==
+            404);
+    }
+    CHECK(ask_held(api, held, Method::remove, "/reservations/cafe").status == 404);
+    api.service.engine().check_invariants();
+  }
+  Api api;
+  api.run("put-in-tube mail 9 0 1 1\r\nm\r\n");
+  auto held = api.begin(Method::post, "/tubes/mail/reserve");
+  REQUIRE(held->done());
+  api.advance(std::chrono::seconds(2));
+  api.run("reserve-job 1\r\n");
+  CHECK(ask_held(api, held, Method::post, "/reservations/cafe/release").status == 404);
+  CHECK(ask_held(api, held, Method::remove, "/reservations/cafe").status == 404);
+  CHECK(api.get("/jobs/1")["state"] == "\"reserved\"");
+}
+
+TEST_CASE("a list of tubes over several pages ends where its role loses the verb") {
+  Api api({role_of_families("web", "i")}, Limits{.work_per_turn = 10});
+  for (int i = 0; i < 600; ++i) {
+    api.run("put-in-tube t" + std::to_string(i) + " 0 0 60 0\r\n\r\n");
+  }
+  auto made = api.script(Method::get, "/tubes?sort=name", {.role = "web"});
+  auto script = std::move(std::get<std::unique_ptr<Script>>(made));
+  std::string next;
+  script->on_input([&](std::string_view line) { next += line; });
+  auto client = api.client("web");
+  client->set_writer(script.get());
+  client->receive(script->first_input());
+  REQUIRE(next.starts_with("stats-tubes "));
+  api.service.set_roles({role_of_families("web", "")});
+  client->receive(next);
+  CHECK(script->done());
+  std::string output = protocol::take_replies(client->replies());
+  const auto head = take_frame_head(output);
+  REQUIRE(head);
+  CHECK(head->status == 403);
+  client->set_writer(nullptr);
+}
+
 TEST_CASE("unknown parameters are problems") {
   Api api;
   for (const std::string_view target :

@@ -1,0 +1,345 @@
+// Values that a conversation keeps from one tick to the next: what other clients do to their jobs,
+// tubes and sessions in between. batch_test.cc has the first job of a batch, authorization_test.cc
+// the role, and tube_list_cache_test.cc the list of tubes.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/commands/admitted.h"
+
+namespace tubed::commands {
+namespace {
+
+using std::chrono::seconds;
+
+// Does one slice of a sliced command in a tick.
+constexpr Limits kSlices{.work_per_turn = 10};
+
+// A client that has run the first slice of `line` on tube t, and another client.
+struct Sliced {
+  Sliced(std::string_view before, std::string_view line) {
+    for (int i = 0; i < 35; ++i) put(*other, "t", 9);
+    Talk::exchange(*client, before);
+    client->receive(line);
+    CHECK(protocol::take_replies(client->replies()).empty());
+  }
+
+  static void put(Conversation& by, std::string_view tube, int delay) {
+    Talk::exchange(
+        by, "put-in-tube " + std::string(tube) + " 0 " + std::to_string(delay) + " 60 1\r\nb\r\n");
+  }
+  std::string ask(std::string_view line) { return Talk::exchange(*other, line); }
+  // The replies of the other slices.
+  std::string rest() {
+    std::string all = Talk::replies_of(*client);
+    talk.service.engine().check_invariants();
+    return all;
+  }
+  std::uint64_t delayed(std::string_view tube) const {
+    const auto info = talk.service.engine().tube_info(talk.service.now(), tube);
+    return info ? info->jobs.delayed : 0;
+  }
+
+  Talk talk{kSlices};
+  std::unique_ptr<Conversation> other = talk.connect();
+  std::unique_ptr<Conversation> client = talk.connect();
+};
+
+// The tube is removed, and another of its name has jobs.
+void replace_tube(Sliced& sliced) {
+  CHECK(sliced.ask("flush-tube t\r\n").starts_with("FLUSHED "));
+  while (sliced.talk.service.may_remove_pending()) sliced.talk.advance(Duration(1));
+  for (int i = 0; i < 12; ++i) Sliced::put(*sliced.other, "t", 9);
+}
+
+}  // namespace
+
+// --- Slices
+
+TEST_CASE("the slices of a command end with its tube, and leave another tube of its name alone") {
+  const auto after = [](std::string_view line) {
+    Sliced sliced("", line);
+    replace_tube(sliced);
+    const std::string reply = sliced.rest();
+    CHECK(sliced.delayed("t") == 12);
+    return reply;
+  };
+  CHECK(after("kick-tube t 100 delayed\r\n") == "KICKED 10\r\n");
+  CHECK(after("flush-tube t delayed\r\n") == "FLUSHED 10\r\n");
+  CHECK(after("move-jobs t delayed to\r\n") == "MOVED 10\r\n");
+}
+
+TEST_CASE("the slices of a kick end with the used tube, although its client uses another since") {
+  Sliced sliced("use t\r\n", "kick 100\r\n");
+  // The client's own next command waits for the end of the kick.
+  sliced.client->receive("use elsewhere\r\n");
+  CHECK(sliced.ask("delete-force 30\r\n") == "DELETED\r\n");
+  CHECK(sliced.rest() == "KICKED 34\r\nUSING elsewhere\r\n");
+}
+
+TEST_CASE("jobs that others take between two slices are not counted") {
+  Sliced sliced("", "flush-tube t delayed\r\n");
+  CHECK(sliced.ask("move-jobs t delayed u 20\r\n") == "MOVED 20\r\n");
+  CHECK(sliced.rest() == "FLUSHED 15\r\n");
+  CHECK(sliced.delayed("u") == 20);
+}
+
+TEST_CASE("a move ends where its target is full, and creates a target that was removed") {
+  {
+    Sliced sliced("", "move-jobs t delayed to\r\n");
+    CHECK(sliced.ask("tube-policy to max-jobs 15\r\n") == "POLICY_SET\r\n");
+    CHECK(sliced.rest() == "MOVED 15\r\n");
+    CHECK(sliced.delayed("t") == 20);
+  }
+  {
+    Sliced sliced("", "move-jobs t delayed to\r\n");
+    CHECK(sliced.ask("flush-tube to\r\n") == "FLUSHED 10\r\n");
+    while (sliced.talk.service.may_remove_pending()) sliced.talk.advance(Duration(1));
+    CHECK(sliced.rest() == "MOVED 35\r\n");
+    CHECK(sliced.delayed("to") == 25);
+  }
+}
+
+TEST_CASE("touch-all touches none of the jobs that another client has or that are gone") {
+  Talk talk(kSlices);
+  auto client = talk.connect();
+  auto other = talk.connect();
+  for (int i = 0; i < 18; ++i) Talk::exchange(*client, "put 0 0 5 0\r\n\r\n");
+  CHECK(Talk::exchange(*client, "reserve-batch 18\r\n").starts_with("RESERVED_BATCH 18\r\n"));
+  talk.advance(seconds(4));
+  client->receive("touch-all\r\n");
+  REQUIRE(client->can_resume());
+  talk.advance(seconds(2));  // the TTR of the 8 jobs that the first slice has not touched
+  std::vector<JobId> taken;
+  for (JobId id = 1; id <= 18; ++id) {
+    const std::string line = "reserve-job " + std::to_string(id) + "\r\n";
+    if (Talk::exchange(*other, line).starts_with("RESERVED")) taken.push_back(id);
+  }
+  REQUIRE(taken.size() == 8);
+  Talk::exchange(*other, "delete " + std::to_string(taken.back()) + "\r\n");
+  talk.advance(seconds(2));
+  CHECK(Talk::replies_of(*client) == "TOUCHED_ALL 10\r\n");
+  // The TTR of the other client has not begun again.
+  CHECK(talk.service.engine().held_count(other->session()) == 7);
+  const auto job = talk.service.engine().job_info(talk.service.now(), taken.front());
+  REQUIRE(job);
+  CHECK(job->time_left == seconds(3));
+  talk.service.engine().check_invariants();
+}
+
+// --- A body that arrives
+
+TEST_CASE("a put is answered by the queue as it is when its body has arrived") {
+  const auto reply_after = [](std::string_view put, std::string_view meanwhile) {
+    Talk talk(Limits{.tubes = 3});
+    auto client = talk.connect();
+    auto other = talk.connect();
+    Talk::exchange(*other, "put-in-tube t 5 0 60 0 idp:first\r\n\r\n");
+    CHECK(
+        Talk::exchange(*client, "use t\r\n" + std::string(put) + "\r\nbo").starts_with("USING t"));
+    CHECK(Talk::exchange(*other, meanwhile).find("_FORMAT") == std::string::npos);
+    const std::string reply = Talk::exchange(*client, "dy\r\n");
+    talk.service.engine().check_invariants();
+    return reply;
+  };
+  CHECK(reply_after("put 0 0 60 4", "flush-tube t\r\n") == "INSERTED 2\r\n");
+  CHECK(reply_after("put 0 0 60 4", "tube-policy t max-jobs 1\r\n") == "OUT_OF_MEMORY\r\n");
+  CHECK(reply_after("put 0 0 60 4", "drain\r\n") == "DRAINING\r\n");
+  CHECK(reply_after("put 0 0 60 4 idp:k", "put-in-tube t 0 0 60 0 idp:k\r\n\r\n") ==
+        "INSERTED 2 READY\r\n");
+  CHECK(reply_after("put-in-tube u 0 0 60 4", "use v\r\n") == "OUT_OF_MEMORY\r\n");
+  CHECK(reply_after("put-in-tube t 0 0 60 4", "flush-tube t\r\n") == "INSERTED 2\r\n");
+}
+
+// --- Waits and notices
+
+TEST_CASE("a client that takes the session of a client that was notified gets none of its job") {
+  Talk talk;
+  auto worker = talk.connect();
+  auto other = talk.connect();
+  worker->receive("reserve\r\n");
+  Talk::exchange(*other, "put 0 0 60 1\r\na\r\n");
+  REQUIRE(talk.service.has_notified());
+  const SessionId session = worker->session();
+  worker.reset();
+  auto next = talk.connect();
+  REQUIRE(next->session() == session);
+  std::vector<SessionId> notified;
+  talk.service.take_notified(notified);
+  CHECK(notified == std::vector<SessionId>{session});
+  CHECK(Talk::replies_of(*next).empty());
+  CHECK_FALSE(talk.service.engine().holds_jobs(session));
+  CHECK(Talk::exchange(*next, "reserve\r\n") == "RESERVED 1 1\r\na\r\n");
+}
+
+TEST_CASE("the wait of a client that closes ends, whatever it waits for") {
+  for (const std::string_view wait : {"reserve\r\n", "reserve-batch 5 60\r\n", "wait 60 1\r\n",
+                                      "reserve-with-timeout 60\r\n", "reserve-with-abort\r\n"}) {
+    CAPTURE(wait);
+    Talk talk;
+    auto other = talk.connect();
+    Talk::exchange(*other, "put-in-tube t 0 0 60 1\r\na\r\n");
+    auto client = talk.connect();
+    client->receive(wait);
+    REQUIRE(client->waiting());
+    client.reset();
+    CHECK(Talk::exchange(*other, "put 0 0 60 1\r\na\r\ndelete 1\r\nreserve\r\n") ==
+          "INSERTED 2\r\nDELETED\r\nRESERVED 2 1\r\na\r\n");
+    CHECK_FALSE(talk.service.has_notified());
+    talk.service.engine().check_invariants();
+  }
+}
+
+TEST_CASE("a wait ends with its job, whichever way the job ends") {
+  for (const std::string_view end :
+       {"delete 1\r\n", "delete-force 1\r\n", "flush-tube t\r\n", "truncate t\r\n",
+        "flush-tube t ready\r\n", "move-job 1 u\r\ndelete 1\r\n"}) {
+    CAPTURE(end);
+    Talk talk;
+    auto other = talk.connect();
+    Talk::exchange(*other, "put-in-tube t 0 0 60 1\r\na\r\n");
+    auto client = talk.connect();
+    client->receive("wait 60 1\r\n");
+    Talk::exchange(*other, end);
+    CHECK(Talk::replies_of(*client) == "DELETED 1\r\n");
+  }
+}
+
+TEST_CASE("replies that are not sent yet keep the bodies of jobs that are gone") {
+  Talk talk;
+  auto client = talk.connect();
+  auto other = talk.connect();
+  const std::string body(50'000, 'b');
+  Talk::exchange(*other, "put-in-tube t 0 0 60 50000\r\n" + body + "\r\n");
+  client->receive("peek 1\r\n");
+  while (client->can_resume()) client->resume();
+  Talk::exchange(*other, "flush-tube t\r\n");
+  while (talk.service.may_remove_pending()) talk.advance(Duration(1));
+  CHECK(talk.service.engine().memory_bytes() == 0);
+  CHECK(Talk::replies_of(*client) == "FOUND 1 50000\r\n" + body + "\r\n");
+}
+
+// --- Commands that wait for the log
+
+namespace {
+
+class SwitchedLog final : public NullLog {
+ public:
+  void fact(const Fact&) override {}
+  bool congested() const override { return is_congested; }
+  bool is_congested = false;
+};
+
+}  // namespace
+
+TEST_CASE("a command that waits for the log is decided about when it runs") {
+  for (const std::string_view line :
+       {"put-in-tube a 0 0 60 1\r\nb\r\n", "delete 1\r\n", "kick-job 1\r\n", "flush-tube a\r\n"}) {
+    CAPTURE(line);
+    SwitchedLog log;
+    Admitted talk({role_of_families("r", "pwia", {"a"})});
+    talk.service.set_log(log);
+    auto client = talk.connect_as("r");
+    auto other = talk.connect();
+    Talk::exchange(*other, "put-in-tube a 0 9 60 1\r\nx\r\n");
+    log.is_congested = true;
+    client->receive(line);
+    CHECK(client->waits_for_log());
+    talk.service.set_roles({role_of_families("r", "pwia", {"b"})});
+    log.is_congested = false;
+    const bool of_job = line.find(" 1\r\n") == line.size() - 4;
+    CHECK(Talk::replies_of(*client) == (of_job ? "NOT_FOUND\r\n" : "DENIED\r\n"));
+    CHECK(talk.service.engine().info().total_jobs == 1);
+    talk.service.engine().check_invariants();
+  }
+}
+
+TEST_CASE("a command that waits for the log finds the job or the tube gone") {
+  for (const auto& [line, reply] : std::vector<std::pair<std::string, std::string>>{
+           {"delete 1\r\n", "NOT_FOUND\r\n"},
+           {"move-job 1 t\r\n", "NOT_FOUND\r\n"},
+           {"kick-tube a 5\r\n", "KICKED 0\r\n"},
+           {"pause-tube a 5\r\n", "NOT_FOUND\r\n"},
+           {"put-in-tube a 0 0 60 1\r\nb\r\n", "INSERTED 2\r\n"}}) {
+    CAPTURE(line);
+    SwitchedLog log;
+    Talk talk;
+    talk.service.set_log(log);
+    auto client = talk.connect();
+    Talk::exchange(*client, "put-in-tube a 0 9 60 1\r\nx\r\n");
+    log.is_congested = true;
+    client->receive(line);
+    CHECK(client->waits_for_log());
+    talk.service.engine().flush(talk.service.now(), "a", talk.service);
+    log.is_congested = false;
+    while (talk.service.may_remove_pending()) talk.advance(Duration(1));
+    CHECK(Talk::replies_of(*client) == reply);
+    talk.service.engine().check_invariants();
+  }
+}
+
+// --- What the role may use
+
+TEST_CASE("what is known of the tubes that a session uses and watches is that of its role now") {
+  const auto role = [](const char* tube) { return role_of_families("r", "pwi", {tube}); };
+  Admitted talk({role("a")});
+  auto client = talk.connect_as("r");
+  Talk::exchange(*client, "use a\r\nwatch a\r\nignore default\r\n");
+  const std::string_view both = "put 0 0 60 0\r\n\r\nreserve-with-timeout 0\r\n";
+  CHECK(Talk::exchange(*client, both) == "INSERTED 1\r\nRESERVED 1 0\r\n\r\n");
+  talk.service.set_roles({role("b")});
+  CHECK(Talk::exchange(*client, both) == "DENIED\r\nDENIED\r\n");
+  CHECK(Talk::exchange(*client, "delete 1\r\n") == "NOT_FOUND\r\n");
+  talk.service.set_roles({role("a")});
+  CHECK(Talk::exchange(*client, "delete 1\r\n") == "DELETED\r\n");
+  CHECK(Talk::exchange(*client, both) == "INSERTED 2\r\nRESERVED 2 0\r\n\r\n");
+  // Until its connection is closed, a client whose role was removed may do nothing.
+  talk.service.set_roles({});
+  CHECK(Talk::exchange(*client, both) == "DENIED\r\nDENIED\r\n");
+  CHECK(Talk::exchange(*client, "delete 2\r\n") == "DENIED\r\n");
+  CHECK(talk.service.sessions_of_removed_roles() == std::vector<SessionId>{client->session()});
+}
+
+// --- Pages of lists
+
+TEST_CASE("a page of list-jobs begins where the one before ended, although that job is gone") {
+  Talk talk;
+  auto client = talk.connect();
+  auto other = talk.connect();
+  for (int i = 0; i < 6; ++i) Talk::exchange(*other, "put-in-tube t 0 0 60 0\r\n\r\n");
+  const std::string first = Talk::exchange(*client, "list-jobs t ready 0 2\r\n");
+  CHECK(first.find("next 3") != std::string::npos);
+  Talk::exchange(*other, "delete 3\r\nmove-job 4 u\r\n");
+  const std::string second = Talk::exchange(*client, "list-jobs t ready 3 2\r\n");
+  CHECK(second.find("5 ready ") != std::string::npos);
+  CHECK(second.find("6 ready ") != std::string::npos);
+  CHECK(second.find("4 ready ") == std::string::npos);
+  Talk::exchange(*other, "flush-tube t\r\n");
+  CHECK(Talk::exchange(*client, "list-jobs t ready 5 2\r\n").find("next 0") != std::string::npos);
+}
+
+TEST_CASE("a page of stats-tubes or list-clients after the last of them is empty") {
+  Talk talk;
+  auto client = talk.connect();
+  auto other = talk.connect();
+  Talk::exchange(*other, "use a\r\nuse b\r\n");
+  auto third = talk.connect();
+  for (const char* const tube : {"x", "y", "z"}) {
+    Talk::exchange(*other, "put-in-tube " + std::string(tube) + " 0 0 60 0\r\n\r\n");
+  }
+  CHECK(Talk::exchange(*client, "stats-tubes 0 4\r\n").find("next 4") != std::string::npos);
+  for (const char* const tube : {"x", "y", "z"}) {
+    Talk::exchange(*other, "flush-tube " + std::string(tube) + "\r\n");
+  }
+  while (talk.service.may_remove_pending()) talk.advance(Duration(1));
+  CHECK(Talk::exchange(*client, "stats-tubes 4 4\r\n").find("next 0") != std::string::npos);
+  CHECK(Talk::exchange(*client, "list-clients 0 2\r\n").find("next 2") != std::string::npos);
+  third.reset();
+  CHECK(Talk::exchange(*client, "list-clients 2 2\r\n").find("next 0") != std::string::npos);
+}
+
+}  // namespace tubed::commands
