@@ -159,7 +159,7 @@ int run(std::span<const char* const> args) {
   return serve(line, settings.value());
 }
 
-// What was printed may still be in a buffer. Output that is incomplete is a failure.
+// Printed text may still be in a buffer. Output that is incomplete is a failure.
 int finish_output(int code) {
   const bool complete = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (complete || code != 0) return code;

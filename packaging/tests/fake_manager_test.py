@@ -347,7 +347,7 @@ class Sockets(ManagerTest):
         self.assertEqual(daemon.lines_with("replaced"), [])
         self.assertEqual(daemon.lines_with(" warning "), [])
 
-    # What limits clients: a role, a listener with a role, tokens.
+    # Settings that limit clients: a role, a listener with a role, tokens.
     RESTRICTIONS = ('[[role]]\nname = "reader"\nverbs = ["inspect"]\n',
                     '[[listen]]\naddress = "127.0.0.1:0"\nrole = "reader"\n'
                     '[[role]]\nname = "reader"\nverbs = ["inspect"]\n',

@@ -23,7 +23,7 @@ void set_hidden(ConcurrencyKey& key, ReadyOfKey& ready, bool hidden) {
 
 }  // namespace
 
-// True: not all of its tubes are looked at in one go. A small part of the work of a turn is.
+// True: a call looks at some of its tubes only. All would be more than a small part of a tick.
 bool Engine::is_wide(const ConcurrencyKey& key) const {
   constexpr std::uint32_t kPart = 64;
   return key.tubes.size() > limits_.work_per_turn / kPart &&

@@ -5,7 +5,7 @@
 // for CR LF: none of that is seen in the texts. But it splits the header in place. `method` is the
 // first byte of the header, whose size it knows, and has put a zero byte in place of each
 // separator, CR and LF. has_plain_lines() walks over these bytes and compares their layout with the
-// only one that a regular header has. Other versions check these bytes themselves, and split the
+// layout of a regular header. Other versions check these bytes themselves, and split the
 // header in ways of their own, so that the walk is left out.
 #include "loop/http_framing.h"
 
@@ -53,7 +53,8 @@ bool has_texts(MHD_Connection* connection) {
   return are_texts;
 }
 
-// Removes the text up to the next zero byte, and that byte. No value: there is none.
+// Removes the text up to the next zero byte, and that byte. No value: the header has no further
+// zero byte.
 std::optional<std::string_view> take_text(std::string_view& header) {
   const std::size_t end = header.find('\0');
   if (end == std::string_view::npos) return std::nullopt;

@@ -8,7 +8,7 @@
 
 namespace tubed::os {
 
-// Calls the two functions below. To be called first in main(), while there is one thread.
+// Calls the two functions below. main() calls it first, before any thread starts.
 void clean_start();
 
 // Opens /dev/null for each of descriptors 0, 1 and 2 that is closed. Otherwise a file or a socket

@@ -135,7 +135,8 @@ std::string service_of(std::uint64_t process) {
   return main_process && main_process.value() == process ? name : "";
 }
 
-// What a status says: neither while the server recovers, stops or has not taken the signal yet.
+// The state that a status reports. Unknown: while the server recovers, stops or has not taken the
+// signal yet.
 enum class DrainState : std::uint8_t { unknown, drains, serves };
 
 // The server that drains: its process, and what it reports about its state.

@@ -43,7 +43,7 @@ class Reservations {
   Taken take(std::string_view token);
   // Makes the jobs of the client ready, as if it had never reserved them.
   void take_back(const ApiClient& client);
-  // The same for the reservation, which ends, unless there is none or a request uses it. O(log n).
+  // The same for the reservation, which ends, unless it has ended or a request uses it. O(log n).
   void undo(const std::string& token);
   // Its client was closed while a request used it.
   void forget(const std::string& token);
