@@ -22,7 +22,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "daemon"), str(HERE)]
-from cluster import Cluster, ClusterTest  # noqa: E402
+from cluster import EXIT_REMOVED, Cluster, ClusterTest  # noqa: E402
 from harness import parse_address, until  # noqa: E402
 from run_console import control_server  # noqa: E402
 
@@ -46,7 +46,7 @@ class Console(ClusterTest):
 
         def remove(name):
             cluster.remove(name)
-            cluster[name].wait_for_exit(0)
+            cluster[name].wait_for_exit(EXIT_REMOVED)
 
         control = control_server({
             "/kill": lambda name: cluster[name].kill(),
