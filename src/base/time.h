@@ -22,11 +22,6 @@ using Time = std::chrono::time_point<MonotonicTimeline, Duration>;
 // "No deadline": later than any time that occurs.
 inline constexpr Time kNever = Time::max();
 
-// The times of a log are taken as the nearest time between these two: the difference of two such
-// times does not overflow.
-inline constexpr Time kLatestTime{Duration((std::int64_t{1} << 62) - 1)};
-inline constexpr Time kEarliestTime{-kLatestTime.time_since_epoch()};
-
 // Whole seconds in `d`, rounded down, never negative.
 constexpr std::int64_t whole_seconds(Duration d) {
   return d.count() <= 0 ? 0 : std::chrono::duration_cast<std::chrono::seconds>(d).count();

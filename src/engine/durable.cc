@@ -26,10 +26,23 @@ Placement resting_place(const Job& job) {
           .bury_order = buried ? job.made_history->bury_order : 0};
 }
 
-// A record with a valid checksum may have any number as a time.
-Time in_range(Time time) {
+// A record with a valid checksum may have any number as a time. The nearest time that is `farthest`
+// from now, so that differences of times do not overflow. Never kNever.
+Time near(Time time, Time now, Duration farthest) {
   if (TUBED_PLANTED(replayed_at_any_time)) return time;
-  return std::clamp(time, kEarliestTime, kLatestTime);
+  const Time last = kNever - Duration(1);
+  return std::clamp(time, now < Time::min() + farthest ? Time::min() : now - farthest,
+                    now > last - farthest ? last : now + farthest);
+}
+
+// 73 years: the ages of two jobs are compared.
+Time creation_near(Time time, Time now) {
+  return near(time, now, Duration(std::int64_t{1} << 61));
+}
+
+// 146 years: longer than any delay.
+Time deadline_near(Time time, Time now) {
+  return near(time, now, Duration(std::int64_t{1} << 62));
 }
 
 Added as_added(const Job& job) {
@@ -169,7 +182,8 @@ void Engine::replay(Time now, const Fact& fact) {
                         [&](const Remembered& remembered) { replay_remembered(remembered); },
                         [&](const Moved& moved) { replay_moved(now, moved); },
                         [&](const Held& held) {
-                          replay_held(now, {.id = held.id, .until = in_range(held.until)});
+                          replay_held(now,
+                                      {.id = held.id, .until = deadline_near(held.until, now)});
                         },
                         [](const Applied&) {}},
              fact);
@@ -182,7 +196,7 @@ void Engine::replay_added(Time now, const Added& added, bool waits) {
   job->tube = tube;
   job->body = added.body;
   job->ttr = added.ttr;
-  job->created = in_range(added.created);
+  job->created = creation_near(added.created, now);
   job->epoch = tube->epoch;
   job->set_counters(added.counters);
   memory_.restore(job->body.size());
@@ -330,7 +344,7 @@ void Engine::attach_placed(Time now, Job* job, const Placement& place, bool wait
   switch (place.state) {
     case JobState::delayed:
       if (place.until > now || waits) {
-        attach_delayed(job, place.until == kNever ? kNever : in_range(place.until));
+        attach_delayed(job, place.until == kNever ? kNever : deadline_near(place.until, now));
         // A job that is added gets its groups, and is held, after this.
         if (job->held() && job->groups() != nullptr) hold(*job);
         return;

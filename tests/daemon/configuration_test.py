@@ -119,7 +119,7 @@ class Configuration(DaemonTest):
             self.assertRegex(text, r"^tubed \d+\.\d+(\.\d+)?\n"
                              r"cluster: (libraft 0\.22\.\d+|not built in)\n$")
         client = self.connect(self.start())
-        self.assertEqual(client.stats()["version"], f'"{text.split()[1]}"')
+        self.assertEqual(client.stats()["version"].strip('"'), text.split()[1])
 
 
 if __name__ == "__main__":
