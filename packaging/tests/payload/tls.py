@@ -315,12 +315,15 @@ def a_removed_token_and_its_clients():
     reload_refused(f"{tokens}: token web-1: no role names it")
     equal(web.ask("use mail.out"), "USING mail.out")
     tokens.write_text(re.sub("^web-1 .*\n", "", good, flags=re.M), encoding="utf-8")
+    reload_refused("role web: it names no client, and no listener has it")
+    settings = CONFIG.read_text(encoding="utf-8")
+    write_settings(re.sub(r'\[\[role\]\]\nname = "web"\n(?:\w.*\n)+', "", settings))
     reload()
     equal(web.rest(), b"")
     true(worker.ask("watch mail.out").startswith("WATCHING "), "the other role's client")
     output = tubectl("put", "-t", "mail.out", "x", token="web-1", code=1)
     true("does not accept the token" in output, output)
-    replace_in_settings("\ntokens = []\n", '\ntokens = ["web-1"]\n')
+    write_settings(settings.replace("\ntokens = []\n", '\ntokens = ["web-1"]\n'))
     tokens.write_text(good, encoding="utf-8")
     reload()
     put_and_work()
@@ -335,9 +338,12 @@ def clients_with_certificates():
     changed = re.sub(r"\[\[listen\]\]\naddress = \"0\.0\.0\.0:11301\"\n.*?\n\n", listener[0], good,
                      flags=re.S)
     subjects = re.search(r"^subjects = .*\n", listener[1], re.M)[0]
-    tokens = '\ntokens = ["worker-1"]\n'
-    true(changed != good and tokens in changed, changed)
-    write_settings(changed.replace(tokens, tokens + subjects))
+    for tokens, instead in (('\ntokens = ["worker-1"]\n', f"\n{subjects}"),
+                            ('\ntokens = ["web-1"]\n', '\nsubjects = ["CN=web 1"]\n'),
+                            (f'\ntokens = "{FILES.parent / "tokens"}"\n', "\n")):
+        equal((tokens, changed.count(tokens)), (tokens, 1))
+        changed = changed.replace(tokens, instead)
+    write_settings(changed)
     reload()
     output = commands("Certificates of clients")
     true("subject=CN=worker 1\n" in output and "current-jobs-ready" in output, output)
