@@ -58,7 +58,9 @@ def tubed_serves_and_beanstalkd_does_not():
     for unit in BEANSTALKD:
         equal((unit, state(unit)), (unit, "inactive"))
         equal(systemctl("is-enabled", unit, code=None).strip(), "disabled")
-    equal(journal("-u", UNIT, "--priority=warning"), "")
+    # beanstalkd writes a record in several parts. Its end may come between them, before it acknowledges the put.
+    warnings = journal("-u", UNIT, "--priority=warning")
+    equal(re.sub(r"^binlog\.\d+ ends at byte \d+ of \d+: .*\n", "", warnings, flags=re.M), "")
     run("dpkg", "--verify", "tubed")
 
 
