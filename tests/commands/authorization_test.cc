@@ -164,7 +164,7 @@ TEST_CASE("a tube that the role may not use is denied whether the job of the lin
     ++rows;
     CAPTURE(command.name);
     // Of another tube, of its own, of none; by the order of ids, each could be a job of others.
-    for (const JobId job : {1, 2, 3, 99}) {
+    for (const JobId job : {1U, 2U, 3U, 99U}) {
       for (const std::string_view tube : {"secret", "none.such"}) {
         CAPTURE(job);
         CHECK(reply_on_new_server({kOpenTubes}, "open", "", line_with(command, tube, job, "")) ==

@@ -259,12 +259,14 @@ TEST_CASE("a command that waits for the log is decided about when it runs") {
 }
 
 TEST_CASE("a command that waits for the log finds the job or the tube gone") {
-  for (const auto& [line, reply] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& pair : std::vector<std::pair<std::string, std::string>>{
            {"delete 1\r\n", "NOT_FOUND\r\n"},
            {"move-job 1 t\r\n", "NOT_FOUND\r\n"},
            {"kick-tube a 5\r\n", "KICKED 0\r\n"},
            {"pause-tube a 5\r\n", "NOT_FOUND\r\n"},
            {"put-in-tube a 0 0 60 1\r\nb\r\n", "INSERTED 2\r\n"}}) {
+    const std::string& line = pair.first;
+    const std::string& reply = pair.second;
     CAPTURE(line);
     SwitchedLog log;
     Talk talk;
