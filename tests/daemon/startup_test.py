@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import PROGRAM, SECONDS, Client, DaemonTest, preloaded, until
+from harness import PROGRAM, SANITIZED, SECONDS, Client, DaemonTest, preloaded, until
 
 # Ends as the program does that it becomes, whose words are its arguments.
 WITHOUT_SIGNALS = """
@@ -160,7 +160,8 @@ class FewResources(DaemonTest):
         self.end(self.start("-b", str(self.journal)))
         for task in (("-l", "127.0.0.1:0", "-b", self.journal), ("--check", self.journal),
                      ("--dump", self.journal)):
-            for most in (4, 8, 12):
+            # The undefined behaviour sanitizer itself opens a pipe for each of its checks.
+            for most in (8, 12) if SANITIZED else (4, 8, 12):
                 with self.subTest(task=task, descriptors=most):
                     code, errors = shell(f'ulimit -n {most}; exec "$0" "$@"', *task)
                     self.assertEqual(code, RESOURCES, errors)

@@ -56,7 +56,7 @@ TEST_CASE("a client that has left gets no job, and no attempt is counted") {
     REQUIRE(ask_queue(rig, "put-in-tube t 7 0 60 1 max:1\r\nx\r\n") == "INSERTED 1\r\n");
     CHECK(has_job(rig, "state: reserved"));
     for (int i = 0; i < 3; ++i) CHECK(rig.call("GET", "/jobs/1").starts_with("200 "));
-    CHECK(has_job(rig, "state: ready"));
+    REQUIRE(has_job(rig, "state: ready"));
     CHECK(has_job(rig, "pri: 7"));
     CHECK(has_job(rig, "reserves: 1"));
     CHECK(has_job(rig, "timeouts: 0"));
