@@ -45,6 +45,13 @@ Time deadline_near(Time time, Time now) {
   return near(time, now, Duration(std::int64_t{1} << 62));
 }
 
+// The job keeps its place among the buried.
+bool is_buried_there(const Job& job, const Placement& place) {
+  return job.state == JobState::buried && place.state == JobState::buried &&
+         job.made_history->bury_order == place.bury_order &&
+         !TUBED_PLANTED(buried_place_is_searched);
+}
+
 Added as_added(const Job& job) {
   JobCounters counters = job.counters();
   if (job.state == JobState::reserved) --counters.reserves;  // this reservation is not durable
@@ -206,8 +213,13 @@ void Engine::replay_added(Time now, const Added& added, bool waits) {
 void Engine::replay_placed(Time now, const Placed& placed) {
   Job* job = find_job(placed.id);
   if (job == nullptr) return;
-  detach(job);
   job->set_counters(placed.counters);
+  if (is_buried_there(*job, placed.place)) {
+    job->priority = placed.place.priority;
+    job->set_delay(placed.place.delay);
+    return;
+  }
+  detach(job);
   attach_placed(now, job, placed.place, job->waits_for_group());
 }
 
@@ -335,6 +347,25 @@ void Engine::replay_policy(Time now, const PolicySet& set) {
   if (tube == nullptr) return;
   apply_policy(tube);
   remove_if_unwanted(now, tube);
+}
+
+void Engine::order_buried() {
+  if (!std::exchange(buried_in_disorder_, false)) return;
+  std::vector<JobHistory*> jobs;
+  for (const auto& tube : tubes_.all()) {
+    if (!std::exchange(tube->buried_in_disorder, false)) continue;
+    JobList& buried = tube->buried;
+    jobs.clear();
+    while (JobHistory* first = buried.first()) {
+      jobs.push_back(first);
+      buried.erase(first);
+    }
+    std::ranges::stable_sort(jobs, [this](const JobHistory* one, const JobHistory* other) {
+      ++entries_walked_;
+      return one->bury_order < other->bury_order;
+    });
+    for (JobHistory* job : jobs) buried.push_back(job);
+  }
 }
 
 // `waits`: the end of its delay does not make the job ready by itself.

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
+
 namespace tubed::engine {
 
 Engine::Engine(const Limits& limits)
@@ -24,7 +26,7 @@ Engine::~Engine() = default;
 // --- Sessions
 
 SessionId Engine::open() {
-  if (groups_.deferred()) [[unlikely]]
+  if (groups_.deferred() || buried_in_disorder_) [[unlikely]]
     end_replay();
   Session& session = sessions_.open();
   session.used = default_tube_;
@@ -300,9 +302,14 @@ void Engine::attach_buried(Job* job, std::uint64_t order) {
   JobHistory& history = job->history();
   history.bury_order = order;
   next_bury_order_ = std::max(next_bury_order_, order + 1);
-  // Only a replay of a compacted log buries out of order, and rarely far from the end.
   JobHistory* before = buried.last();
-  while (before != nullptr && before->bury_order > order) before = buried.previous(before);
+  if (TUBED_PLANTED(buried_place_is_searched)) {
+    for (; before != nullptr && before->bury_order > order; ++entries_walked_)
+      before = buried.previous(before);
+  }
+  // Only a replay of a compacted log buries out of order.
+  if (before != nullptr && before->bury_order > order)
+    buried_in_disorder_ = job->tube->buried_in_disorder = true;
   buried.insert_after(before, &history);
   count_state<JobState::buried, 1>(*job);
 }

@@ -329,7 +329,9 @@ class Engine {
   // Applies a fact that an engine has emitted. Precondition: no session is open. O(log n).
   void replay(Time now, const Fact& fact);
   // After the last of them: the policies in force apply to all jobs, and groups without members are
-  // complete. O(n) if a policy is set, else O(groups). The first open() does it otherwise.
+  // complete; buried jobs come into their order. O(n) if a policy is set, else O(groups), and O(n
+  // log n) for the buried jobs of tubes that were buried in disorder. The first open() does it
+  // otherwise.
   [[gnu::cold]] void end_replay();
   // Emits a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
@@ -384,6 +386,9 @@ class Engine {
   void attach_ready(Job* job);
   void attach_delayed(Job* job, Time until);
   void attach_buried(Job* job, std::uint64_t order);
+  // Puts the buried jobs of each tube that a replay has left in disorder into their order. O(n log
+  // n) for their number n.
+  [[gnu::cold]] void order_buried();
   void attach_reserved(Session& holder, Time now, Job* job);
   void link_reserved(Session& holder, Time now, Job* job, Time deadline);
   [[gnu::cold]] void attach_to_past(Time now, Job* job, Time until);
@@ -572,7 +577,8 @@ class Engine {
   Time next_removal_ = kNever;       // when remove_pending() has something to do; Time::min(): now
   std::uint64_t next_arrival_ = 0;
   std::uint64_t next_bury_order_ = 0;
-  std::uint64_t watch_count_ = 0;  // entries of all watch lists
+  bool buried_in_disorder_ = false;  // so are those of a tube
+  std::uint64_t watch_count_ = 0;    // entries of all watch lists
   std::uint64_t entries_walked_ = 0;
   EngineInfo counts_;              // only the counts that no other member has
   FactSink* held_sink_ = nullptr;  // null: reservations are not recorded

@@ -410,6 +410,7 @@ void Engine::free_life(Job& job) {
 
 void Engine::end_replay() {
   if (groups_.deferred()) groups_.end_deferral();
+  order_buried();
   if (!policies_.any() && expiries_.empty()) return;
   std::vector<Job*> jobs;
   jobs_.for_each([&](const Job& job) {

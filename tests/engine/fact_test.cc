@@ -1,4 +1,7 @@
 // The facts that each call emits, and their replay.
+#include <numeric>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "tests/engine/world.h"
@@ -437,6 +440,88 @@ TEST_CASE("a job is as old as it was at any time of the clock") {
     CHECK(world.job(1).age == 100s);
     CHECK(world.job(2).time_left == 4'294'967'295s);
   }
+}
+
+namespace {
+
+Placement buried_at(std::uint64_t order, Priority priority = 0) {
+  return {.state = JobState::buried,
+          .priority = priority,
+          .delay = {},
+          .until = {},
+          .bury_order = order};
+}
+
+// Replays jobs that were buried in this order, with ids from 1.
+void replay_buried(World& world, const std::vector<std::uint64_t>& orders) {
+  JobId id = 0;
+  for (const std::uint64_t order : orders) {
+    world.engine.replay(world.now, Added{.id = ++id,
+                                         .tube = "t",
+                                         .ttr = {1},
+                                         .created = world.now,
+                                         .body = {},
+                                         .place = buried_at(order),
+                                         .counters = {}});
+  }
+}
+
+// Kicks them one after the other.
+std::vector<JobId> take_buried(World& world, std::size_t count) {
+  const SessionId session = world.open("t");
+  std::vector<JobId> ids;
+  for (std::size_t i = 0; i < count; ++i) {
+    world.kick(session, 1);
+    ids.push_back(world.take(session));
+  }
+  return ids;
+}
+
+}  // namespace
+
+// As compaction writes them: old jobs after newer ones.
+TEST_CASE("a replay of n buried jobs in any order has O(n log n) steps") {
+  constexpr std::uint64_t kJobs = 4096;
+  constexpr std::uint64_t kLog = 12;
+  for (const std::uint64_t step : {std::uint64_t{1}, kJobs - 1, std::uint64_t{1023}}) {
+    CAPTURE(step);
+    World world;
+    std::vector<std::uint64_t> orders;
+    std::vector<JobId> expected(kJobs);
+    for (std::uint64_t i = 0; i < kJobs; ++i) {
+      orders.push_back((i * step) % kJobs);  // each once: the steps are odd
+      expected[orders.back()] = i + 1;
+    }
+    replay_buried(world, orders);
+    world.engine.end_replay();
+    CHECK(world.engine.entries_walked() <= 2 * kJobs * kLog);
+    world.engine.check_invariants();
+    CHECK(take_buried(world, 100) == std::vector(expected.begin(), expected.begin() + 100));
+  }
+}
+
+// A reprioritize, or a put with the key of a buried job, emits its old place.
+TEST_CASE("a replay of the place that a buried job has already has one step") {
+  constexpr std::uint64_t kJobs = 4096;
+  World world;
+  std::vector<std::uint64_t> orders(kJobs);
+  std::iota(orders.begin(), orders.end(), 0U);
+  replay_buried(world, orders);
+  for (JobId id = 1; id <= kJobs; ++id) {
+    world.engine.replay(world.now, Placed{.id = id, .place = buried_at(id - 1, 9), .counters = {}});
+  }
+  world.engine.end_replay();
+  CHECK(world.engine.entries_walked() == 0);
+  CHECK(world.job(2).priority == 9);
+  world.engine.check_invariants();
+  CHECK(take_buried(world, 3) == std::vector<JobId>{1, 2, 3});
+}
+
+// A salvaged journal may lack the end of a replay: the first session comes after it.
+TEST_CASE("the first session finds the buried jobs of a replay in their order") {
+  World world;
+  replay_buried(world, {5, 3, 4});
+  CHECK(take_buried(world, 3) == std::vector<JobId>{2, 3, 1});
 }
 
 }  // namespace tubed::engine
