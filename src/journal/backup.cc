@@ -6,12 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "base/planted.h"
 #include "base/zeros.h"
+#include "journal/recovery.h"
 #include "journal/segment.h"
 
 // A backup lists the segments, opens them all, and then copies them one by one up to the last whole
 // batch. The server may write, create, remove and reuse segments meanwhile; the comments of
-// open_all() and Backup explain why the copy is consistent all the same.
+// open_all() and Backup explain why the copy is consistent all the same. At the end the copy is
+// read as recovery reads it, because a damaged journal may lack what no single file shows.
 namespace tubed::journal {
 
 namespace {
@@ -120,22 +123,25 @@ Extent measure(std::string_view image, const SegmentHeader& header, std::optiona
 // that the log goes on there. Then either a write was in progress while a file was read, and
 // another read, from the segment before, finds the missing bytes; or the journal is damaged. On a
 // full disk the server reuses the file of a dead segment, so that a file may change after it was
-// opened: if its name has disappeared, the copy begins again.
+// opened: if its name has disappeared, the copy begins again. It also begins again if recovery
+// would refuse the copy and the segments have changed: a segment may be created and another removed
+// while the directory is listed, and the listing then lacks both.
 class Backup {
  public:
-  Backup(Storage& from, Storage& to) : from_(from), to_(to) {}
+  Backup(Storage& from, Storage& to, Verify verify) : from_(from), to_(to), verify_(verify) {}
 
   Result<BackupReport> run() {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       segments_ = TRY(open_all(from_));
       auto copied = copy_all();
       for (const OpenSegment& segment : segments_) from_.close(segment.file);
+      if (copied && *copied == Copied::all) copied = verify();
       if (copied && *copied == Copied::all) return report();
       // An incomplete copy must not look like a journal.
       TRY(shrink_to(0));
       if (!copied) return copied.error();
     }
-    return Error{"segments are reused faster than they can be copied"};
+    return outrun_;
   }
 
  private:
@@ -222,6 +228,23 @@ class Backup {
     return error;
   }
 
+  // Reads the copy as recovery does.
+  Result<Copied> verify() {
+    if (verify_ == Verify::by_receiver || TUBED_PLANTED(backup_is_not_verified)) return Copied::all;
+    IgnoreRecords ignore;
+    const auto found = examine(to_, WallClock{}, ignore, nullptr);
+    if (found && !found->cut) return Copied::all;
+    const Error error =
+        found ? Error{"the end of the copy is torn: " + found->cut->reason} : Error{found.error()};
+    auto files = TRY(from_.list());
+    const bool same =
+        std::ranges::equal(sequences_in(files), segments_, {}, {},
+                           [](const OpenSegment& segment) { return segment.sequence; });
+    if (same) return error;
+    outrun_ = error;
+    return Copied::outrun;
+  }
+
   Result<void> store(Look look) {
     const Extent& extent = look.extent;
     look.image.resize(extent.used);
@@ -250,6 +273,8 @@ class Backup {
 
   Storage& from_;
   Storage& to_;
+  const Verify verify_;
+  Error outrun_{"segments are reused faster than they can be copied"};
   std::vector<OpenSegment> segments_;
   std::vector<Stored> stored_;   // of the first segments_
   std::uint64_t directory_ = 0;  // the journal's identity
@@ -257,8 +282,8 @@ class Backup {
 
 }  // namespace
 
-Result<BackupReport> back_up(Storage& from, Storage& to) {
-  return Backup(from, to).run();
+Result<BackupReport> back_up(Storage& from, Storage& to, Verify verify) {
+  return Backup(from, to, verify).run();
 }
 
 }  // namespace tubed::journal

@@ -199,7 +199,7 @@ Result<std::uint64_t> StateSource::Sender::send_journal() {
   auto journal =
       TRY(loop::FileStorage::open(loop_, options_.directory, loop::FileStorage::Mode::read_only));
   FileSender files(*this);
-  auto report = TRY(journal::back_up(*journal, files));
+  auto report = TRY(journal::back_up(*journal, files, journal::Verify::by_receiver));
   TRY(frames_.send(cluster::TransferEnd{.files = report.segments, .bytes = report.bytes}));
   return report.bytes;
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "journal/segment.h"
+#include "tests/journal/disturbed.h"
 #include "tests/journal/opened.h"
 
 using namespace tubed;
@@ -13,47 +14,6 @@ using namespace tubed::journal;
 namespace {
 
 constexpr std::uint64_t kSegment = 16 << 10;
-
-// Calls a function in the middle of a backup: before each read, and before each listing of names.
-class Disturbed final : public Storage {
- public:
-  Disturbed(TestDisk& disk, std::function<void()> disturb)
-      : disk_(disk), disturb_(std::move(disturb)) {}
-
-  Result<std::vector<FileInfo>> list() override {
-    auto files = disk_.list();
-    disturb_();
-    return files;
-  }
-  Result<FileId> open(const std::string& name) override { return disk_.open(name); }
-  void close(FileId file) override { disk_.close(file); }
-  Result<std::string> read(FileId file) override {
-    disturb_();
-    return disk_.read(file);
-  }
-  Result<void> truncate(FileId, std::uint64_t) override { return refuse(); }
-  Result<void> sync_now(FileId) override { return refuse(); }
-  Result<void> store(const std::string&, std::string_view) override { return refuse(); }
-  Result<void> remove_now(const std::string&) override { return refuse(); }
-  Result<void> move(const std::string&, const std::string&) override { return refuse(); }
-  void create(const std::string&, std::string, std::uint64_t, Created) override { FAIL("create"); }
-  void allocate(FileId, std::uint64_t, std::uint64_t, Done) override { FAIL("allocate"); }
-  void write(FileId, std::uint64_t, std::vector<std::string_view>, Sync, Done) override {
-    FAIL("write");
-  }
-  void sync(FileId, Done) override { FAIL("sync"); }
-  void trim(FileId, std::uint64_t, Done) override { FAIL("trim"); }
-  void remove(const std::string&, Done) override { FAIL("remove"); }
-  void reuse(const std::string&, const std::string&, std::string, std::uint64_t, Created) override {
-    FAIL("reuse");
-  }
-
- private:
-  static Error refuse() { return Error{"a backup changes nothing"}; }
-
-  TestDisk& disk_;
-  std::function<void()> disturb_;
-};
 
 TestDisk several_segments() {
   TestDisk disk;
@@ -201,6 +161,37 @@ TEST_CASE("a missing segment between others is refused by its name") {
     CHECK(report.error().message == names[i] + " is missing");
     CHECK(copy.names().empty());
   }
+}
+
+TEST_CASE("a backup that recovery would refuse is refused, and leaves nothing") {
+  const auto journal = several_segments();
+  const auto names = journal.names();
+  std::size_t lost = 0;
+  for (; lost + 1 < names.size() && names[lost] != "journal.0000000005"; ++lost) {
+    TestDisk disk(journal.files());
+    for (std::size_t i = 0; i <= lost; ++i) disk.lose(names[i]);
+    TestDisk copy;
+    const auto report = back_up(disk, copy);
+    REQUIRE_FALSE(report.ok());
+    CHECK(report.error().message.find(names[lost + 1] + " is the oldest segment, and the log") ==
+          0);
+    CHECK(copy.names().empty());
+  }
+  CHECK(lost > 2);
+}
+
+TEST_CASE("a segment that is missing in a listing makes the copy begin again") {
+  TestDisk disk(several_segments().files());
+  const std::string oldest = disk.names().front();
+  const std::string image = disk.contents(oldest);
+  disk.lose(oldest);
+  int looks = 0;
+  Disturbed disturbed(disk, [&] {
+    if (++looks == 3) disk.place(oldest, image);
+  });
+  TestDisk copy;
+  REQUIRE(back_up(disturbed, copy).ok());
+  CHECK(copy.has(oldest));
 }
 
 TEST_CASE("a write that went on while the last segment was read is read again") {

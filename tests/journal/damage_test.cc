@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "journal/backup.h"
 #include "tests/journal/journal_life.h"
 #include "tests/journal/sample.h"
 #include "tests/share.h"
@@ -21,6 +22,19 @@ struct FoundBatch {
   std::uint64_t end;  // the offset after its last byte
   Lsn lsn;            // the position of the last fact of this batch
 };
+
+// A backup of the disk is refused, and leaves nothing, or recovery accepts the whole of it.
+void check_backup(TestDisk& disk, const std::string& damage) {
+  TestDisk copy;
+  if (!back_up(disk, copy)) {
+    CHECK_MESSAGE(copy.names().empty(), damage);
+    return;
+  }
+  IgnoreRecords ignore;
+  const auto found = examine(copy, WallClock{}, ignore, nullptr);
+  CHECK_MESSAGE(found.ok(), damage << ": " << (found ? "" : found.error().message));
+  if (found) CHECK_MESSAGE(!found->cut, damage);
+}
 
 // A journal of several segments, with the history of its facts.
 class Recorded final : public RecordSink {
@@ -62,6 +76,7 @@ class Recorded final : public RecordSink {
   // Recovers this disk. Returns nothing if recovery refuses it, or the position after the last fact
   // that was recovered.
   std::optional<Lsn> recover(TestDisk& disk, const std::string& damage) {
+    check_backup(disk, damage);
     const auto revival = revive(disk, life_.clock(), life_.now());
     if (!revival) {
       const bool names_file = revival.error().message.find("journal.0") != std::string::npos;
@@ -255,7 +270,9 @@ std::string error_of(const TestDisk::Contents& files) {
   TestDisk disk(files);
   Collected collected;
   const auto found = examined(disk, collected);
-  return found ? "" : found.error().message;
+  const std::string message = found ? "" : found.error().message;
+  check_backup(disk, message);
+  return message;
 }
 
 Fact job(JobId id) {
