@@ -20,7 +20,8 @@ namespace tubed::journal {
 // The number of "binlog.17", from 1 on. Nothing: not the name of a binlog.
 std::optional<std::uint64_t> binlog_number(std::string_view name);
 
-// Where a file ends before its last record is whole, as a crash leaves it.
+// Where a file ends before its last record is whole, as a crash leaves it: nothing follows but
+// zeros.
 struct TornBinlog {
   std::uint64_t offset = 0;
   std::string_view reason;  // a literal
@@ -39,10 +40,10 @@ class BinlogReader {
   // Emits the facts of one file: `Added` for a job's first whole record, `Placed` and `Removed` for
   // later records. Records of a job without a whole record are skipped.
   //
-  // The newest file may end anywhere; the result says where. An older file may end with a torn
-  // record and the zeros that the file was created with, because each beanstalkd begins a new file
-  // and ignores such an end. Anything else that cannot be read is an error, with its offset and
-  // without the file's name. O(bytes).
+  // A file may end with a torn record and the zeros that the file was created with, because each
+  // beanstalkd begins a new file and ignores such an end; the newest file may also end within the
+  // record. The result says where. Anything else that cannot be read is an error, with its offset
+  // and without the file's name, also in the newest file. O(bytes).
   Result<std::optional<TornBinlog>> read(std::string_view image, bool newest);
 
   // After the files so far.
@@ -53,6 +54,7 @@ class BinlogReader {
 
  private:
   struct Entry;
+  struct Format;
   // The parts of a job's place that later records need.
   struct Rest {
     JobState state = JobState::ready;
@@ -60,6 +62,8 @@ class BinlogReader {
     Time until;                    // delayed
   };
 
+  bool is_torn(const Entry& entry, std::string_view rest, const Format& format, bool newest) const;
+  bool has_record(std::string_view bytes, const Format& format) const;
   Result<void> tell(const Entry& entry);
   Placement placement_of(const Entry& entry) const;
 

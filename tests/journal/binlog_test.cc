@@ -5,6 +5,7 @@
 #include <set>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/journal/binlogs/folded_jobs.h"
 #include "tests/journal/binlogs/golden.h"
@@ -351,9 +352,10 @@ TEST_CASE("a torn record before nothing but zeros ends any file") {
 
 TEST_CASE("a record that does not read is damage where others follow it") {
   Writer writer(7);
-  writer.add({.id = 1, .tube = "t", .body = "whole"});
+  writer.add({.id = 1, .tube = "t", .body = "whole", .created = 1});
   const std::size_t whole = writer.image().size();
-  writer.add({.id = 2, .tube = "t", .body = "hurt"}).add({.id = 3, .tube = "t"}).zeros(100);
+  writer.add({.id = 2, .tube = "t", .body = "hurt", .created = 1});
+  writer.add({.id = 3, .tube = "t", .created = 1}).zeros(100);
   const auto hurt = [&](std::size_t offset, char value) {
     std::string image = writer.image();
     image[whole + offset] = value;
@@ -381,12 +383,82 @@ TEST_CASE("a record that does not read is damage where others follow it") {
     REQUIRE_FALSE(damage.ok());
     CHECK(damage.error().message.starts_with("is damaged at byte " + std::to_string(whole) + ": "));
     Reading newest{};
-    const auto torn = newest.read(image, true);
-    REQUIRE(torn.ok());
-    REQUIRE(torn.value().has_value());
-    CHECK(torn.value()->offset == whole);
-    CHECK(newest.facts.jobs().size() == 1);
+    const auto same = newest.read(image, true);
+    REQUIRE_FALSE(same.ok());
+    CHECK(same.error().message == damage.error().message);
   }
+}
+
+TEST_CASE("of damage in the newest file with records after it nothing is imported") {
+  Writer writer(7);
+  std::vector<std::size_t> starts;
+  for (JobId id = 1; id <= 40; ++id) {
+    starts.push_back(writer.image().size());
+    // Bodies of different lengths: a wrong length does not end at the end of another record.
+    const std::string body(id * id % 23, 'x');
+    writer.add({.id = id, .tube = "mail", .body = body, .created = 1});
+    if (id % 4 == 0) writer.add({.id = id - 1, .state = kDeleted, .created = 1});
+  }
+  Reading sound{};
+  REQUIRE(sound.read(Writer(writer).zeros(2000).image(), true).ok());
+  const std::size_t jobs = sound.facts.jobs().size();
+  REQUIRE(jobs == 30);
+  // The lengths of the name and of the body, the name, the id and the state: each bit of them, with
+  // zeros at the end of the file and without.
+  const std::size_t name = 4;
+  for (const std::size_t zeros : {0U, 2000U}) {
+    const std::string image = Writer(writer).zeros(zeros).image();
+    for (const std::size_t field : {std::size_t{0}, 4 + name + 32, 4 + name + 76}) {
+      for (unsigned bit = 0; bit < 32; ++bit) {
+        if (field == 4 + name + 76 && bit == 8) break;  // it is one byte
+        CAPTURE(zeros);
+        CAPTURE(field);
+        CAPTURE(bit);
+        std::string flipped = image;
+        flipped[starts[5] + field + bit / 8] ^= static_cast<char>(1U << bit % 8);
+        Reading newest{};
+        const auto torn = newest.read(flipped, true);
+        if (torn.ok()) {
+          // A state that a job can have.
+          CHECK_FALSE(torn.value().has_value());
+          CHECK(field == 4 + name + 76);
+          CHECK(newest.facts.jobs().size() == jobs);
+          continue;
+        }
+        const std::string& message = torn.error().message;
+        constexpr std::string_view kDamaged = "is damaged at byte ";
+        REQUIRE(message.starts_with(kDamaged));
+        const std::size_t at = std::stoul(message.substr(kDamaged.size()));
+        CHECK(at >= starts[5]);  // a length may read as that of a short record of a deleted job
+        CHECK(at < starts[6]);
+      }
+    }
+  }
+}
+
+TEST_CASE("an id that jumps beyond reason is damage, in each record") {
+  for (unsigned bit = 44; bit < 64; ++bit) {
+    CAPTURE(bit);
+    for (const bool is_short : {false, true}) {
+      Writer writer(7);
+      writer.add({.id = 1, .tube = "t"}).add({.id = 2, .tube = "t"});
+      const std::size_t at = writer.image().size();
+      const JobId id = 3 + (JobId{1} << bit);
+      writer.add({.id = id, .state = kBuried, .tube = is_short ? "" : "t"});
+      writer.add({.id = 4, .tube = "t"});
+      Reading reading{};
+      const auto damage = reading.read(writer.image(), true);
+      REQUIRE_FALSE(damage.ok());
+      CHECK(damage.error().message.starts_with(
+          fmt::format("is damaged at byte {}: a job's id is ", at)));
+    }
+  }
+  // A copy of an old job may precede the newest.
+  Writer writer(7);
+  writer.add({.id = 5, .tube = "t"}).add({.id = JobId{1} << 43, .tube = "t"});
+  Reading reading{};
+  REQUIRE(reading.read(writer.image(), true).ok());
+  CHECK(reading.facts.jobs().size() == 2);
 }
 
 TEST_CASE("a file that beanstalkd had no time to write to holds nothing") {
