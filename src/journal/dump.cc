@@ -10,6 +10,7 @@
 
 #include "base/overloaded.h"
 #include "journal/layout.h"
+#include "journal/live.h"
 #include "journal/salvage.h"
 #include "journal/segment.h"
 
@@ -184,28 +185,77 @@ void RecordPrinter::record(std::uint64_t segment, std::uint64_t offset, std::siz
   print_(text);
 }
 
+namespace {
+
+// Reads of a segment that cannot be decoded as a whole.
+constexpr int kSegmentReads = 5;
+
+struct Look {
+  std::string image;
+  std::vector<LostRange> lost;
+};
+
+Result<Look> look_at(Storage& storage, FileId file, std::uint64_t sequence) {
+  Look look;
+  look.image = TRY(storage.read(file));
+  if (has_unknown_version(look.image)) return look;
+  IgnoreRecords ignore;
+  read_around_damage(look.image, sequence, identity_of(look.image, sequence).value_or(0),
+                     WallClock{}, ignore,
+                     [&](const LostRange& range) { look.lost.push_back(range); });
+  return look;
+}
+
+bool agree(const Look& one, const Look& other) {
+  return std::ranges::equal(one.lost, other.lost, [](const LostRange& a, const LostRange& b) {
+    return a.from == b.from && a.to == b.to;
+  });
+}
+
+// A range that does not decode may be a write in progress: the file is read until two reads agree.
+Result<Look> read_settled(Storage& storage, const OpenSegments::Segment& segment) {
+  const FileId file = TRY(segment.opened());
+  auto look = TRY(look_at(storage, file, segment.sequence));
+  for (int read = 1; read < kSegmentReads && !look.lost.empty(); ++read) {
+    auto next = TRY(look_at(storage, file, segment.sequence));
+    const bool settled = agree(look, next);
+    look = std::move(next);
+    if (settled) break;
+  }
+  return look;
+}
+
+}  // namespace
+
 Result<void> dump(Storage& storage, const std::function<void(std::string_view)>& print,
                   Bodies bodies) {
   constexpr WallClock kWallTime;
-  auto segments = TRY(list_segments(storage));
+  OpenSegments opened(storage);
+  TRY(opened.open());
   Result<void> result;
   RecordPrinter printer(kWallTime, bodies, print);
-  for (const SegmentFile& segment : segments) {
-    const auto image = read_segment(storage, segment.sequence);
-    if (!image) {
-      print(fmt::format("{} cannot be read: {}", segment_name(segment.sequence),
-                        image.error().message));
-      if (result) result = image.error();
+  for (const OpenSegments::Segment& segment : opened.segments()) {
+    const std::string name = segment_name(segment.sequence);
+    const auto look = read_settled(storage, segment);
+    if (!look) {
+      print(fmt::format("{} cannot be read: {}", name, look.error().message));
+      if (result) result = look.error();
       continue;
     }
-    const std::uint64_t directory = print_header(image.value(), segment.sequence, print);
+    const std::string& image = look->image;
+    // The file of a removed segment may have become another segment.
+    if (!decode_header(image, segment.sequence) && TRY(opened.has_lost(segment.sequence))) {
+      print(fmt::format("{} was removed while it was read", name));
+      continue;
+    }
+    const std::uint64_t directory = print_header(image, segment.sequence, print);
     // Records of another version are not damage.
-    if (has_unknown_version(image.value())) continue;
+    if (has_unknown_version(image)) continue;
     const auto lost = [&](const LostRange& range) {
-      print(fmt::format("{}:{} does not read up to {}: {}", segment_name(segment.sequence),
-                        range.from, range.to, range.reason));
+      print(fmt::format("{}:{} does not read up to {}: {}", name, range.from, range.to,
+                        range.reason));
     };
-    read_around_damage(image.value(), segment.sequence, directory, kWallTime, printer, lost);
+    read_around_damage(image, segment.sequence, directory, kWallTime, printer, lost);
   }
   return result;
 }

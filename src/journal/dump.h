@@ -35,7 +35,8 @@ class RecordPrinter final : public RecordSink {
 
 // Prints every record of every segment, oldest first. Prints a line for each range that cannot be
 // decoded and continues after it. If a file cannot be read, prints that, continues with the next
-// file, and returns the first such error. O(bytes); holds one segment in memory.
+// file, and returns the first such error. A server may write the journal meanwhile (live.h).
+// O(bytes); holds one segment in memory.
 Result<void> dump(Storage& storage, const std::function<void(std::string_view)>& print,
                   Bodies bodies = Bodies::length);
 

@@ -9,6 +9,7 @@
 
 #include "journal/backup.h"
 #include "journal/dump.h"
+#include "journal/live.h"
 #include "journal/salvage.h"
 #include "journal/segment.h"
 #include "loop/file_storage.h"
@@ -36,8 +37,7 @@ Result<void> dump(FileStorage& storage) {
 }
 
 Result<void> check(FileStorage& storage, const std::string& directory) {
-  journal::IgnoreRecords ignore;
-  auto found = TRY(journal::examine(storage, kWallTimeOnly, ignore, nullptr));
+  auto found = TRY(journal::examine_live(storage, kWallTimeOnly));
   fmt::print("{}", journal::describe(found));
   return print_node(directory);
 }
