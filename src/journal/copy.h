@@ -35,6 +35,9 @@ class LogCopy final : public FactSink {
   // Makes everything durable, with a clean end. Without any fact the journal has one empty segment.
   Result<void> finish();
 
+  bool has_job(JobId id) const { return liveness_.segment_of(id) != 0; }
+  // No fact so far has used an id from here on.
+  JobId next_job_id() const { return next_job_id_; }
   // Written so far.
   std::uint64_t facts() const { return next_lsn_; }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/planted.h"
 #include "journal/segment.h"
 
 // flush() is the end of a tick. It runs the parts in this order: a refused write is repeated;
@@ -173,18 +174,29 @@ void Journal::close(std::function<void()> closed) {
   publish();
 }
 
-// Steps 2 to 5 of an orderly stop. The clean mark has a batch of its own, after the last fact.
+// Steps 2 to 6 of an orderly stop. The clean mark has a batch of its own, after the last fact.
 void Journal::go_on_closing() {
   if (!context_.closing || context_.failed || committer_.in_flight()) return;
   if (!committer_.mark_written()) {
     while (appender_.pending().empty() && rewriter_.active() && rewrite_deadlines()) {
     }
-    if (appender_.pending().empty()) appender_.begin_batch().header.clean = true;
+    if (appender_.pending().empty()) {
+      if (!all_is_synced() && !TUBED_PLANTED(mark_before_the_last_sync)) return;
+      appender_.begin_batch().header.clean = true;
+    }
     return committer_.begin();
   }
   if (closer_.idle() && !syncer_.running() && !remover_.running() && !preallocator_.growing()) {
     closed_();
   }
+}
+
+// Step 4. If not, a sync is on its way, or waits for a file that is being closed.
+bool Journal::all_is_synced() {
+  if (syncer_.synced() >= appender_.appended()) return true;
+  syncer_.request();
+  syncer_.flush(context_.host.now());
+  return false;
 }
 
 LogStats Journal::stats() const {

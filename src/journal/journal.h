@@ -25,8 +25,11 @@
 //     compacts, removes segments nor grows ahead of need.
 //  2. Deadlines that have to be written again are written.
 //  3. When the commit in flight has ended, what is pending is committed.
-//  4. A batch without facts, marked `clean`, is written and synced, whatever the mode.
-//  5. When no background operation is left, `closed` is called.
+//  4. Everything that is written is synced, whatever the mode.
+//  5. A batch without facts, marked `clean`, is written and synced. Its `durable` names all facts,
+//  so
+//     that damage to any of them is never taken for a torn tail.
+//  6. When no background operation is left, `closed` is called.
 //
 // Invariant: facts become durable in the order in which they were appended.
 // Invariant: no segment is removed before everything that replaces it is on the disk.
@@ -96,6 +99,7 @@ class Journal final : public FactLog {
   bool rewrite_deadlines();
   void advance();
   void go_on_closing();
+  bool all_is_synced();
   void publish();
 
   Context context_;

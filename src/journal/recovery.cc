@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/planted.h"
 #include "base/zeros.h"
+#include "journal/cut_files.h"
 
 // Examiner takes steps 1 to 5 of recovery.h. It reads one segment at a time. Records are collected
 // in batch_ until the batch is complete, and only then passed on, because a batch counts whole or
@@ -238,7 +240,8 @@ class Examiner {
                      .reason = batch_.empty() ? end_.reason
                                               : fmt::format("the group is not whole: at {}, {}",
                                                             offset, end_.reason),
-                     .lost_batches = 0};
+                     .lost_batches = 0,
+                     .kept = {}};
     batch_.clear();
   }
 
@@ -331,6 +334,8 @@ Result<Examined> examine(Storage& storage, const WallClock& clock, RecordSink& s
 }
 
 Result<void> repair(Storage& storage, Examined& examined) {
+  std::optional<UnkeptBytes> unkept;
+  if (examined.cut && !TUBED_PLANTED(cut_is_not_kept)) unkept = TRY(keep_cut(storage, examined));
   // Newest first, so that another crash leaves no gap.
   for (const std::string& name : examined.leftovers) {
     const auto removed = storage.remove_now(name);
@@ -343,6 +348,7 @@ Result<void> repair(Storage& storage, Examined& examined) {
     const bool goes_on = i >= examined.current && !torn;
     TRY(settle(storage, examined.segments[i], goes_on, torn));
   }
+  if (unkept) TRY(keep_after_cut(storage, *unkept, *examined.cut));
   return {};
 }
 

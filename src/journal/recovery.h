@@ -12,9 +12,13 @@
 //     missing that was on the disk. It is also damage if the number of jobs differs from the number
 //     in the last whole batch: something that replaced removed segments is missing. Otherwise it is
 //     a torn tail, and a cut at the last whole batch loses nothing that was acknowledged.
-//  6. repair() makes the directory agree: unusable later segments and unfinished files are removed,
-//     newest first; the tail is cut; and everything that was read is synced, before a reply relies
-//     on it.
+//     After an orderly stop that is every change of a fact: the mark's `durable` names all of them.
+//     tubed 2.0.0 wrote its mark before the last sync, with a lower `durable`. Damage
+//     before such a mark may be the trace of a power cut, and is treated as a torn tail.
+//  6. repair() makes the directory agree: the tail and the unusable later segments are kept as
+//  other
+//     files (cut_files.h); unfinished files are removed, newest first; the tail is cut; and
+//     everything that was read is synced, before a reply relies on it.
 //
 // examine() takes steps 1 to 5 and changes nothing, so that tools can use it on any directory.
 // docs/journal-format.md: "What a crash may leave behind".
@@ -70,6 +74,9 @@ struct Cut {
   std::uint64_t offset = 0;
   std::string reason;
   std::uint64_t lost_batches = 0;  // whole batches after the cut, which cannot be used
+  // The files that keep the records after the cut, once repair() has made them: "cut.0000000003.*".
+  // Empty: nothing was written there, or the disk has no room.
+  std::string kept;
 };
 
 struct Examined {

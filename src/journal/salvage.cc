@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/crc32c.h"
+#include "journal/cut_files.h"
 #include "journal/segment.h"
 
 // read_around_damage() reads one segment, and is also used by the dump. Salvager runs it over all
@@ -74,6 +77,81 @@ void read_around_damage(std::string_view image, std::uint64_t sequence, std::uin
 
 namespace {
 
+// Distinguishes two jobs that had the same id.
+struct JobPrint {
+  std::string tube;
+  Time created;
+  std::uint32_t body = 0;  // its checksum
+
+  explicit JobPrint(const Added& added)
+      : tube(added.tube), created(added.created), body(crc32c(0, added.body.view())) {}
+  bool operator==(const JobPrint&) const = default;
+};
+// By the id; nothing: the journal has no job of the id.
+using JobPrints = std::map<JobId, std::optional<JobPrint>>;
+
+const Added* added_by(const Record& record) {
+  const auto* fact = std::get_if<Fact>(&record);
+  return fact == nullptr ? nullptr : added_in(*fact);
+}
+
+// Collects the ids of the jobs that were added in cut files.
+class CutIds final : public RecordSink {
+ public:
+  explicit CutIds(JobPrints& prints) : prints_(prints) {}
+  void record(std::uint64_t, std::uint64_t, std::size_t, const Record& record) override {
+    if (const Added* added = added_by(record)) prints_.try_emplace(added->id);
+  }
+
+ private:
+  JobPrints& prints_;
+};
+
+// Copies the jobs of one cut.
+class CutJobs final : public RecordSink {
+ public:
+  CutJobs(LogCopy& into, const JobPrints& prints) : into_(into), prints_(prints) {}
+
+  std::uint64_t jobs() const { return jobs_; }
+
+  void record(std::uint64_t, std::uint64_t, std::size_t, const Record& record) override {
+    const auto* fact = std::get_if<Fact>(&record);
+    if (fact == nullptr) return into_.use_ids_below(std::get<BatchHeader>(record).next_job_id);
+    if (const Added* added = added_in(*fact)) choose_id(*added);
+    std::visit([this](const auto& one) { copy(one); }, *fact);
+  }
+
+ private:
+  void choose_id(const Added& added) {
+    if (ids_.contains(added.id)) return;
+    const auto known = prints_.find(added.id);
+    if (known != prints_.end() && known->second == JobPrint(added)) return;
+    into_.use_ids_below(added.id + 1);
+    ids_[added.id] = into_.has_job(added.id) ? into_.next_job_id() : added.id;
+    ++jobs_;
+  }
+
+  // Pauses, policies and the like are of no job.
+  template <class T>
+  void copy(const T& fact) {
+    constexpr bool is_of_job = std::is_base_of_v<Added, T> || std::is_base_of_v<Placed, T> ||
+                               std::is_same_v<T, Removed> || std::is_same_v<T, Moved> ||
+                               std::is_same_v<T, Held>;
+    if constexpr (is_of_job) {
+      const auto id = ids_.find(fact.id);
+      if (id == ids_.end()) return;
+      T renamed = fact;
+      renamed.id = id->second;
+      into_.fact(renamed);
+    }
+  }
+
+  LogCopy& into_;
+  const JobPrints& prints_;
+  std::map<JobId, JobId> ids_;  // in the copy, by the id in the cut
+  std::uint64_t jobs_ = 0;
+};
+
 class Salvager final : public RecordSink {
  public:
   Salvager(Storage& from, LogCopy& into, const WallClock& clock, const PrintLine& print)
@@ -83,12 +161,16 @@ class Salvager final : public RecordSink {
     auto segments = TRY(list_segments(from_));
     if (segments.empty()) return Error{"there is no segment of a journal"};
     TRY(find_identity(segments));
+    const auto cuts = TRY(list_cut_files(from_));
+    CutIds ids(prints_);
+    for (const CutFile& cut : cuts) read_cut(cut, ids, false);
     std::uint64_t expected = segments.front().sequence;
     for (const SegmentFile& segment : segments) {
       if (segment.sequence > expected) note_missing(expected, segment.sequence - 1);
       expected = segment.sequence + 1;
       copy(segment);
     }
+    copy_cuts(cuts);
     TRY(into_.finish());
     sum_up();
     return std::move(report_);
@@ -98,6 +180,10 @@ class Salvager final : public RecordSink {
               const Record& record) override {
     read_something_ = true;
     if (const auto* batch = std::get_if<BatchHeader>(&record)) return take(segment, offset, *batch);
+    if (const Added* added = added_by(record)) {
+      const auto print = prints_.find(added->id);
+      if (print != prints_.end()) print->second.emplace(*added);
+    }
     into_.fact(std::get<Fact>(record));
     ++report_.facts;
     ++next_lsn_;
@@ -149,6 +235,31 @@ class Salvager final : public RecordSink {
     if (read_something_) ++report_.segments;
   }
 
+  void read_cut(const CutFile& cut, RecordSink& sink, bool prints) {
+    const auto image = read_cut_file(from_, cut);
+    if (!image) {
+      if (prints) print_(fmt::format("{} cannot be read: {}", cut.name(), image.error().message));
+      return;
+    }
+    const auto lost = [&](const LostRange& range) {
+      if (!prints || range.to <= cut.offset) return;
+      print_(fmt::format("{}:{} is lost up to {}: {}", cut.name(), std::max(range.from, cut.offset),
+                         range.to, range.reason));
+    };
+    read_around_damage(image.value(), cut.segment, directory_, clock_, sink, lost);
+  }
+
+  void copy_cuts(const std::vector<CutFile>& cuts) {
+    for (std::size_t i = 0; i < cuts.size();) {
+      CutJobs jobs(into_, prints_);
+      const std::uint64_t number = cuts[i].number;
+      for (; i < cuts.size() && cuts[i].number == number; ++i) read_cut(cuts[i], jobs, true);
+      report_.cut_jobs += jobs.jobs();
+    }
+    if (cuts.empty()) return;
+    print_(fmt::format("copied {} jobs that were cut by earlier starts", report_.cut_jobs));
+  }
+
   void take(std::uint64_t segment, std::uint64_t offset, const BatchHeader& batch) {
     into_.use_ids_below(batch.next_job_id);
     // Nothing is known about facts before the oldest segment.
@@ -190,6 +301,7 @@ class Salvager final : public RecordSink {
   const PrintLine& print_;
   SalvageReport report_;
   std::uint64_t directory_ = 0;
+  JobPrints prints_;    // of the jobs in cut files, as the journal has them
   bool begun_ = false;  // a batch was read
   Lsn next_lsn_ = 0;
   bool read_something_ = false;  // of the segment that is being read

@@ -3,7 +3,12 @@
 //
 // Records after damage are copied: a job done twice is better than a job lost. So a job whose
 // `Removed` was lost is back, and a job whose `Added` was lost is lost. Other records of such a job
-// have no effect. docs/journal-format.md: "Salvage"
+// have no effect.
+//
+// Last come the files that keep what recovery has cut (cut_files.h). Only jobs that were added
+// there are taken from them, with what befell them there: other records may contradict what the
+// server has done since. A job that the journal has as well is skipped, and a job whose id another
+// job has by now gets a new id. docs/journal-format.md: "Salvage"
 #pragma once
 
 #include <cstdint>
@@ -60,6 +65,7 @@ struct SalvageReport {
   // By the positions in the headers of the batches that follow. Losses after the last batch are not
   // known.
   std::uint64_t lost_facts = 0;
+  std::uint64_t cut_jobs = 0;  // of cut files
 
   bool complete() const { return lost.empty() && missing.empty() && lost_facts == 0; }
 };

@@ -117,7 +117,8 @@ Result<void> JournalOwner::recover() {
     log_.warning("journal cut at its end", {{"file", journal::segment_name(cut->segment)},
                                             {"offset", cut->offset},
                                             {"reason", cut->reason},
-                                            {"lost_groups", cut->lost_batches}});
+                                            {"lost_groups", cut->lost_batches},
+                                            {"kept", cut->kept.empty() ? "nothing" : cut->kept}});
   }
   applied_ = found.applied;
   if (events_.replication && !applied_) return Error{"it has no position in the log of a cluster"};

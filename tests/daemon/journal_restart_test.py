@@ -561,6 +561,8 @@ class Repaired(Journaled):
         self.assertIn(f"file={segment.name}", line)
         place = int(line.split("offset=")[1].split()[0])
         self.assertLess(place, end)
+        kept = line.split("kept=")[1].split()[0].strip('"')
+        self.assertEqual(len(list(self.journal.glob(kept))), 1)
         client = self.connect(daemon)
         self.assertEqual(client.stats()["current-jobs-ready"], 19)
         client.put(b"more")

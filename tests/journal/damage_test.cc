@@ -41,7 +41,7 @@ class Recorded final : public RecordSink {
  public:
   enum class End : std::uint8_t { in_order, as_it_is };
 
-  Recorded(std::uint64_t seed, End end) : life_(nature(seed)) {
+  Recorded(std::uint64_t seed, End end, Duration sync = {}) : life_(nature(seed, sync)) {
     REQUIRE(life_.boot());
     while (!has_enough()) life_.tick();
     if (end == End::in_order) life_.stop();
@@ -106,9 +106,10 @@ class Recorded final : public RecordSink {
   }
 
  private:
-  static JournalLife::Nature nature(std::uint64_t seed) {
+  static JournalLife::Nature nature(std::uint64_t seed, Duration sync) {
     JournalLife::Nature nature;
     nature.seed = seed;
+    nature.sync = sync;
     nature.habits = {.jobs = 8, .body_bytes = 400};
     return nature;
   }
@@ -185,6 +186,31 @@ TEST_CASE("a byte that has changed is noticed, wherever it is" * doctest::test_s
         kOneIn, 1);
     // headers, and data that was on disk before the last batch
     CHECK(tally.refused > 3000 / kOneIn);
+    CHECK(tally.recovered > 0);
+  }
+}
+
+TEST_CASE("damage after an orderly stop loses nothing, in each sync mode") {
+  for (const Duration sync :
+       {Duration(), Duration(std::chrono::milliseconds(50)), Duration::max()}) {
+    CAPTURE(sync.count());
+    Recorded recorded(9, End::in_order, sync);
+    const BatchHeader& mark = recorded.last_batch();
+    CHECK(mark.clean);
+    CHECK(mark.lsn == recorded.found().next_lsn);
+    CHECK(mark.durable == mark.lsn);
+    Tally tally;
+    for (const auto& [name, contents] : recorded.files()) {
+      for (std::uint64_t at = 0; at < contents.size(); at += 5 * kOneIn) {
+        TestDisk disk(recorded.files());
+        disk.flip(name, at, static_cast<std::uint8_t>(1U << at % 8));
+        const std::string damage = name + " at " + std::to_string(at);
+        const auto lsn = recorded.recover(disk, damage);
+        tally.add(lsn);
+        if (lsn) CHECK_MESSAGE(*lsn == recorded.found().next_lsn, damage);
+      }
+    }
+    CHECK(tally.refused > 200 / kOneIn);
     CHECK(tally.recovered > 0);
   }
 }
