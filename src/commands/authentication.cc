@@ -173,7 +173,7 @@ bool Conversation::is_still_allowed() {
   if (ruling.refusal.empty()) return true;
   abandon_body();
   if (const auto* batch = std::get_if<BatchOperation>(&running_.operation)) {
-    service_.engine().give_back_unseen(session_, context.now, batch->first.id, service_);
+    service_.engine().take_back(session_, context.now, batch->first.id, service_);
   }
   running_.operation = {};
   reply_word(ruling.refusal);

@@ -543,13 +543,6 @@ bool Engine::release(SessionId session, Time now, JobId id, Priority priority, T
   return true;
 }
 
-void Engine::give_back_unseen(SessionId session, Time now, JobId id, Output& out) {
-  Job* job = jobs_.find(id);
-  if (!tube_of_held(session, id)) return;
-  give_back(now, job, out);
-  serve_waiting(now, out);
-}
-
 bool Engine::bury(SessionId session, Time now, JobId id, Priority priority, Output& out) {
   Job* job = held_by(session, id);
   if (job == nullptr) return false;

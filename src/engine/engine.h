@@ -70,6 +70,8 @@ class Engine {
   void close(SessionId session, Time now, Output& out);
   // Makes its reserved jobs ready at once. These reservations are no attempts. O(held log n).
   void take_back(SessionId session, Time now, Output& out);
+  // The same for one of them. Nothing happens if the session does not hold it. O(log n).
+  void take_back(SessionId session, Time now, JobId id, Output& out);
 
   // --- Tubes. [protocol: use, watch, ignore, list-tubes*, pause-tube]
 
@@ -201,9 +203,6 @@ class Engine {
   bool release(SessionId session, Time now, JobId id, Priority priority, TimeSpan delay,
                Output& out);
   bool bury(SessionId session, Time now, JobId id, Priority priority, Output& out);
-  // The session is not to get the job that it was given: the job comes back as from a session that
-  // closes. Nothing happens if the session does not hold it. O(log n).
-  [[gnu::cold]] void give_back_unseen(SessionId session, Time now, JobId id, Output& out);
   // With a time the reservation ends after it, and 0 becomes 1. [extension: touch with seconds]
   bool touch(SessionId session, Time now, JobId id, std::optional<TimeSpan> left = {});
   // The ids of the jobs that the session holds. O(held).
@@ -437,6 +436,7 @@ class Engine {
   }
   [[gnu::cold]] void set_expiry(Job& job);
   void expire(Time now, Job* job, Output& out);
+  void take_back(Time now, Job* job, Output& out);
   void end_lives(Time now, Output& out);
   [[gnu::cold]] void withhold_for_expiry(Tube* tube);
   LifeRecord& make_life(Job& job);

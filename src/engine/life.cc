@@ -162,25 +162,26 @@ void Engine::come_back(Time now, Job* job, TimeSpan delay, Output& out) {
 }
 
 // A job that its client never got: neither its attempts nor a backoff decide about it.
+void Engine::take_back(Time now, Job* job, Output& out) {
+  if (job->truncated()) return drop_truncated(now, job, out);
+  if (is_governed(*job)) {
+    if (keeps_attempts(*job)) ++make_life(*job).marks.reserves;
+    set_expiry(*job);
+    if (has_expired(*job, now)) return expire(now, job, out);
+  }
+  make_ready(job);
+  emit_placed(*job, out);
+}
+
 void Engine::take_back(SessionId id, Time now, Output& out) {
   Session& session = sessions_.at(id);
-  while (!session.held.empty()) {
-    Job* job = session.held.top();
-    if (job->truncated()) {
-      drop_truncated(now, job, out);
-      continue;
-    }
-    if (is_governed(*job)) {
-      if (keeps_attempts(*job)) ++make_life(*job).marks.reserves;
-      set_expiry(*job);
-      if (has_expired(*job, now)) {
-        expire(now, job, out);
-        continue;
-      }
-    }
-    make_ready(job);
-    emit_placed(*job, out);
-  }
+  while (!session.held.empty()) take_back(now, session.held.top(), out);
+  serve_waiting(now, out);
+}
+
+void Engine::take_back(SessionId session, Time now, JobId id, Output& out) {
+  if (!tube_of_held(session, id)) return;
+  take_back(now, jobs_.find(id), out);
   serve_waiting(now, out);
 }
 

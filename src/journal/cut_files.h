@@ -3,8 +3,7 @@
 // Bytes that a crash has left look like damaged bytes that no later batch names as durable. So that
 // a start loses nothing that salvage could read, the cut is kept:
 //
-//   cut.NUMBER.SEGMENT.OFFSET   the bytes of that segment from that offset on, up to zeros at its
-//   end
+//   cut.NUMBER.SEGMENT.OFFSET   the bytes of that segment from that offset to the zeros at its end
 //
 // The files of one cut have the same number. The number of the next cut is greater; the files of
 // the newest kKeptCuts cuts stay, and older files are removed. A server never reads them.

@@ -26,9 +26,8 @@
 //  2. Deadlines that have to be written again are written.
 //  3. When the commit in flight has ended, what is pending is committed.
 //  4. Everything that is written is synced, whatever the mode.
-//  5. A batch without facts, marked `clean`, is written and synced. Its `durable` names all facts,
-//  so
-//     that damage to any of them is never taken for a torn tail.
+//  5. A batch without facts, marked `clean`, is written and synced. Its `durable` names all facts:
+//     damage to any of them is never taken for a torn tail.
 //  6. When no background operation is left, `closed` is called.
 //
 // Invariant: facts become durable in the order in which they were appended.

@@ -13,10 +13,9 @@
 //     in the last whole batch: something that replaced removed segments is missing. Otherwise it is
 //     a torn tail, and a cut at the last whole batch loses nothing that was acknowledged.
 //     After an orderly stop that is every change of a fact: the mark's `durable` names all of them.
-//     tubed 2.0.0 wrote its mark before the last sync, with a lower `durable`. Damage
-//     before such a mark may be the trace of a power cut, and is treated as a torn tail.
-//  6. repair() makes the directory agree: the tail and the unusable later segments are kept as
-//  other
+//     tubed 2.0.0 wrote its mark before the last sync, with a lower `durable`. Damage before such a
+//     mark may be the trace of a power cut, and is treated as a torn tail.
+//  6. repair() makes the directory agree: the tail and the unusable later segments become other
 //     files (cut_files.h); unfinished files are removed, newest first; the tail is cut; and
 //     everything that was read is synced, before a reply relies on it.
 //
