@@ -93,7 +93,7 @@ void Engine::expose_first(ConcurrencyKey& key, ReadyOfKey& ready) {
 
 // Called after a job with the key was reserved or is no longer, or the limit has changed. Room that
 // is new may be for a session that waits.
-// O(1), or O(hidden tubes) if the key has room now and had none. A key that has none any more costs
+// O(1), or O(hidden tubes) if the key has room now and had none. A key whose room is used up costs
 // O(tubes with ready jobs of the key), unless it is wide.
 void Engine::update_room(ConcurrencyKey& key) {
   if (key.open == key.has_room()) return;

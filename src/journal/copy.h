@@ -36,7 +36,7 @@ class LogCopy final : public FactSink {
   Result<void> finish();
 
   bool has_job(JobId id) const { return liveness_.segment_of(id) != 0; }
-  // No fact so far has used an id from here on.
+  // Greater than the ids of all facts so far.
   JobId next_job_id() const { return next_job_id_; }
   // Written so far.
   std::uint64_t facts() const { return next_lsn_; }

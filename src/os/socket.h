@@ -125,7 +125,7 @@ std::string peer_address(const Socket& socket);
 std::string network_of(std::string_view peer);
 
 // True if the peer has ended its output or the connection is lost. A peer that has closed the
-// connection cannot be told from one that may still read. One system call.
+// connection looks like one that may still read. One system call.
 bool has_ended(const Socket& socket);
 
 // A peer_address() as one word: "127.0.0.1:50312", "unix:1000:4711" with the user and the process,

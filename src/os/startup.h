@@ -1,9 +1,9 @@
 // The first step of each program: descriptors and signals that its parent may have left in a state
 // that the program does not expect.
 //
-// What is kept as it is inherited: the umask, which decides about files without a mode of their
-// own, the current directory, from which relative paths are resolved, the environment, and the
-// limits, except that of descriptors (os/process.h).
+// The process keeps what else it inherits: the umask, which decides about files without a mode of
+// their own, the current directory, from which relative paths are resolved, the environment, and
+// the limits, except that of descriptors (os/process.h).
 #pragma once
 
 namespace tubed::os {

@@ -56,8 +56,8 @@ bool is_named_by_a_listener(const Settings& settings, const std::string& role) {
                              [&](const Listen& listen) { return listen.role == role; });
 }
 
-// What a role names and no listener asks for, and the other way round: its clients are refused, or
-// are not limited as the settings seem to say.
+// Adds a complaint for each kind of identity that a role names and no listener asks for, and the
+// other way round: clients are refused, or are not limited as the settings seem to say.
 void add_unused(const Settings& settings, std::vector<std::string>& complaints) {
   struct Kind {
     AuthMode mode;

@@ -31,7 +31,7 @@ Result<AccessFiles> load_access_files(const Settings& settings);
 std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time);
 
 // The settings whose files have other contents in `fresh` than in `current`:
-// "listen.tls.certificate", which stands for its key as well, "listen.tls.client_ca", the same two
+// "listen.tls.certificate", also if its key has changed, "listen.tls.client_ca", the same two
 // of "http", and "auth.tokens". Each once. Both are of the same listeners.
 std::vector<std::string> changed_files(const AccessFiles& current, const AccessFiles& fresh);
 

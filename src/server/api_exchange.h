@@ -57,7 +57,7 @@ class ApiExchangeHost {
   // Why commands are not run here. Nothing: they are.
   virtual std::optional<api::Problem> not_serving() const = 0;
   // The settings and roles may have changed since the header of the request arrived: finds its role
-  // again. The problem: the client may not send the request any more.
+  // again. The problem: the client may no longer send the request.
   virtual std::optional<api::Problem> admit_again(ApiRequest& request) const = 0;
   // A request of a client with this role, or of none, may wait from now on, until end_wait(). The
   // problem: too many do already.

@@ -11,8 +11,8 @@
 
 namespace {
 
-// What a process that runs `run` and then exits with 0 writes to stderr before it is ended by
-// SIGABRT; empty: it is not.
+// The standard error of a process that runs `run`, then exits with 0, and is ended by SIGABRT
+// before; empty: it is not.
 template <class Run>
 std::string said_before_abort(Run run) {
   int ends[2];

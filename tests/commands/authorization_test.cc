@@ -490,7 +490,7 @@ TEST_CASE("a command in slices ends where its role loses the tube or the verb") 
       }
       if (held) send(*client, "reserve-batch 35\r\n");
       client->receive(line);
-      // What it was given is overwritten by later input of other clients.
+      // Later input of other clients overwrites its arguments.
       auto other = talk.connect();
       send(*other, "list-tube-used                        \r\n");
       talk.service.set_roles({loss.after});

@@ -55,8 +55,8 @@ const std::vector<Notation>& yaml_1_2() {
   return notations;
 }
 
-// What parsers read in addition: Psych (Ruby) letters of any case and days of one digit, go-yaml a
-// base of any case, ruamel.yaml (Python) underscores in place of all digits.
+// Notations that parsers read in addition: Psych (Ruby) letters of any case and days of one digit,
+// go-yaml a base of any case, ruamel.yaml (Python) underscores in place of all digits.
 const std::vector<Notation>& parsers() {
   static const std::vector<Notation> notations{
       notation("words",

@@ -50,7 +50,7 @@ struct DrainingServer : server::TickHost, server::ConnectionHost, server::AdminH
     scheduler.mark_dirty(clients.add(loop::open_channel(loop, std::move(here), {}), scheduler));
     return std::move(there);
   }
-  // What the client receives as answers to these commands: as many bytes as `expected` has.
+  // The answers to these commands: as many bytes as `expected` has.
   std::string ask(const os::Socket& client, std::string_view commands, std::string_view expected) {
     write_all(client, commands);
     return answers(client, expected);

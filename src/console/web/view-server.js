@@ -147,7 +147,7 @@ export class ServerView {
   }
 }
 
-// What drain mode means with these settings, in words.
+// The effect of drain mode with these settings, as text.
 function drainText(settings) {
   // A value is text as in a TOML file.
   const value = (key) => settings.find((row) => row.key === key)?.value.replaceAll("\"", "");

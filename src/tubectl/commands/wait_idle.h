@@ -17,8 +17,8 @@ Result<bool> announce_drained(client::Connection& connection);
 
 // Waits until no job is reserved on a server that drains, or until it has ended. `connection` has
 // shown that it drains; `announces`: announce_drained() of it. Returns the exit code, after
-// printing why it is not 0: kExitTimedOut when the limit is over, kExitFailure if the server does
-// not drain any more or has ended otherwise. It asks every 0.1 to 1 s.
+// printing why it is not 0: kExitTimedOut when the limit is over, kExitFailure if the server no
+// longer drains or has ended otherwise. It asks every 0.1 to 1 s.
 Result<int> wait_until_drained(client::Connection& connection, const TimeLimit& limit,
                                bool announces);
 
