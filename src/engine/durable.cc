@@ -272,6 +272,7 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, const Jo
   Job* job = jobs_.find(added.id);
   memory_.give_back(job->body.size());  // claimed by the caller and by the replay
   JobTags kept = tags;
+  Unit unit(out, !tags.unique_key.empty());
   if (taken_key(now, added.tube, tags.unique_key, out) != nullptr) kept.unique_key = {};
   memory_.give_back_part(tags_memory(tags) - tags_memory(kept) + marks_memory(tags, marks));
   if (kept.any()) set_tags(*job, kept);
@@ -282,6 +283,7 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, const Jo
   ++job->tube->metrics->put_count;
   ++counts_.total_jobs;
   describe(now, added.id, out);
+  unit.end();
   serve_queue_.push(job->tube);
   serve_waiting(now, out);
 }

@@ -440,10 +440,14 @@ std::optional<JobId> Engine::put_in_tube(Time now, std::string_view name, PutReq
 std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, PutRequest request,
                                                const JobTags& tags, Output& out) {
   if (!has_room_for_tube(name)) return std::nullopt;
-  if (const UniqueKey* key = taken_key(now, name, tags.unique_key, out); key != nullptr) {
+  UniqueKey* key = tags.unique_key.empty() ? nullptr : unique_keys_.find(name, tags.unique_key);
+  const bool is_over = key != nullptr && key->cooldown_is_over(now);
+  if (key != nullptr && !is_over) {
     return_memory(request.body.size() + tags_memory(tags));
     return duplicate_of(*key, request.priority, out);
   }
+  Unit unit(out, is_over);
+  if (is_over) end_key(key, out);
   Tube* tube = find_or_add_tube(now, name);
   Job* job = insert_out_of_line(tube, now, request);
   JobTags kept = tags;
@@ -454,6 +458,7 @@ std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, 
   if (kept.any()) set_tags(*job, kept);
   wait_for_group(job);
   describe(now, job->id, out);
+  unit.end();
   PutResult result;
   result.id = job->id;
   serve_waiting(now, out);

@@ -175,9 +175,33 @@ inline JobId id_used_by(const Fact& fact) {
 class FactSink {
  public:
   virtual void fact(const Fact& fact) = 0;
+  // The facts between the two calls are a unit: a log stores them together or not at all. Units do
+  // not nest. Their facts are about one job, with the tube, the key and the cooldown that it
+  // touches, so a unit has one body at most (docs/ARCHITECTURE.md lists all units).
+  virtual void begin_unit() {}
+  virtual void end_unit() {}
 
  protected:
   ~FactSink() = default;
+};
+
+// The facts that are emitted to the sink while it exists, or until end(), are a unit.
+class Unit {
+ public:
+  // Without `several` it does nothing: the cause emits one fact.
+  explicit Unit(FactSink& sink, bool several = true) : sink_(several ? &sink : nullptr) {
+    if (sink_ != nullptr) sink_->begin_unit();
+  }
+  ~Unit() { end(); }
+  Unit(const Unit&) = delete;
+  Unit& operator=(const Unit&) = delete;
+
+  void end() {
+    if (sink_ != nullptr) std::exchange(sink_, nullptr)->end_unit();
+  }
+
+ private:
+  FactSink* sink_;
 };
 
 }  // namespace tubed

@@ -239,12 +239,14 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
   Tube* tube = tubes_.find(to);
   if (tube == nullptr) tube = add_tube(now, to);  // beyond the limit if need be
   begin_attempts(*job);
+  Unit unit(out);
   const bool keeps_key = enter_tube(now, *job, tube, out);
   attach_ready(job);
   serve_queue_.push(tube);
   set_expiry(*job);
   emit_placed(*job, out);
   out.fact(Moved{.id = id, .tube = tube->name, .keeps_key = keeps_key});
+  unit.end();
   end_job_waits(id, Notice::Kind::buried, out);
   remove_if_unwanted(now, from);
 }

@@ -2,8 +2,8 @@
 //
 // A job that moves keeps its id, its age and its counters, so it is before younger jobs of its
 // priority. The facts are `Placed`, if the job comes to rest in another place or has other marks,
-// and then `Moved`, if its tube is another. So a buried job is already the last of the buried when
-// it moves.
+// and then `Moved`, if its tube is another; both are one unit. So a buried job is already the last
+// of the buried when it moves.
 #include "engine/engine.h"
 
 namespace tubed::engine {
@@ -62,6 +62,7 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
     job->priority = place->priority;
     job->set_delay(place->delay.seconds);
   }
+  Unit unit(out, from != to);
   const bool keeps_key = enter_tube(now, *job, to, out);
   const bool renewed = is_governed(*job) && renew_life(*job);
   const bool delayed =
@@ -81,6 +82,7 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   if (is_placed) emit_placed(*job, out);
   if (from == to) return;
   out.fact(Moved{.id = job->id, .tube = to->name, .keeps_key = keeps_key});
+  unit.end();
   if (!job_waiters_.empty()) [[unlikely]]
     end_hidden_waits(*job, out);
   remove_if_unwanted(now, from);
@@ -108,6 +110,7 @@ void Engine::set_priority(Job& job, Priority priority, Output& out) {
   if (ready) detach(&job);
   job.priority = priority;
   if (ready) attach_ready(&job);
+  Unit unit(out, held_sink_ != nullptr && job.state == JobState::reserved);
   emit_resting_place(job, out);
   if (held_sink_ != nullptr) emit_if_held(job, *held_sink_);  // the fact before has ended it
 }

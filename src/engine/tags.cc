@@ -63,7 +63,7 @@ void Engine::set_tags(Job& job, const JobTags& tags) {
 UniqueKey* Engine::taken_key(Time now, std::string_view tube, std::string_view key, FactSink& out) {
   if (key.empty()) return nullptr;
   UniqueKey* found = unique_keys_.find(tube, key);
-  if (found == nullptr || !found->has_cooldown() || found->until > now) return found;
+  if (found == nullptr || !found->cooldown_is_over(now)) return found;
   end_key(found, out);
   return nullptr;
 }
@@ -114,6 +114,7 @@ void Engine::free_tags(Job& job) {
 void Engine::erase_with_cooldown(Time now, Job* job, FactSink& out) {
   const JobId id = job->id;
   const bool cools_down = begin_cooldown(now, *job);
+  Unit unit(out, cools_down);
   erase_job(job, out);
   if (cools_down) describe(now, id, out);
 }

@@ -39,6 +39,7 @@ struct UniqueKey {
   std::uint32_t heap_index = kNotInHeap;  // while it has a cooldown
 
   bool has_cooldown() const { return heap_index != kNotInHeap; }
+  bool cooldown_is_over(Time now) const { return has_cooldown() && until <= now; }
 };
 
 struct KeysOfTube {
