@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/overloaded.h"
 #include "base/planted.h"
 
@@ -23,11 +24,21 @@ std::optional<JobId> job_changed_by(const Fact& fact) {
 
 }  // namespace
 
+void ReplicatedLog::begin_unit() {
+  TUBED_ASSERT(!in_unit_);
+  leave_full_entry();
+  in_unit_ = true;
+}
+
+// The next fact begins another entry if this one is full.
+void ReplicatedLog::leave_full_entry() {
+  if (waiting_.back().bytes() < kEntryBytes) return;
+  waiting_bytes_ += waiting_.back().bytes();
+  waiting_.emplace_back();
+}
+
 void ReplicatedLog::fact(const Fact& fact) {
-  if (waiting_.back().bytes() >= kEntryBytes) {
-    waiting_bytes_ += waiting_.back().bytes();
-    waiting_.emplace_back();
-  }
+  if (!in_unit_ || TUBED_PLANTED(entry_begins_within_unit)) leave_full_entry();
   waiting_.back().add(fact);
   ++facts_;
   ++appended_;
@@ -47,6 +58,7 @@ bool ReplicatedLog::congested() const {
 }
 
 bool ReplicatedLog::flush() {
+  TUBED_ASSERT(!in_unit_);
   const bool has_facts = waiting_.size() > 1 || waiting_.back().facts() > 0;
   if (has_facts && flights_.empty() && node_.can_submit()) submit();
   wants_quiet_ = false;  // compaction asks again

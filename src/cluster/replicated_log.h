@@ -1,10 +1,10 @@
 // ReplicatedLog: the log of facts of a node that leads. A fact is durable when a majority of the
 // voters has it on disk, and the node certainly still leads.
 //
-// Facts gather in an entry. At the end of a tick, if no entry is under way, all that has gathered
-// is submitted to the node: this is group commit, and the entries of one submit are one commit.
-// When the node has committed its last entry, durable() moves, and the Replica passes the facts to
-// the journal.
+// Facts gather in an entry, which begins and ends between units. At the end of a tick, if no entry
+// is under way, all that has gathered is submitted to the node: this is group commit, and the
+// entries of one submit are one commit. When the node has committed its last entry, durable()
+// moves, and the Replica passes the facts to the journal.
 //
 // Replies are sent while the node has its lease (lease.h), which flush() looks at with a clock that
 // is read then, after the replies of the tick were made. Without a lease durable() does not move,
@@ -30,7 +30,7 @@ namespace tubed::cluster {
 
 class ReplicatedLog final : public FactLog {
  public:
-  // An entry is full from here on; one fact may exceed it.
+  // An entry is full from here on; one fact or unit may exceed it.
   static constexpr std::size_t kEntryBytes = 256U << 10;
   // Commands wait while more than this has gathered.
   static constexpr std::size_t kMostWaitingBytes = 4U << 20;
@@ -41,6 +41,8 @@ class ReplicatedLog final : public FactLog {
       : node_(node), journal_(journal), now_(std::move(now)), term_(node.term()) {}
 
   void fact(const Fact& fact) override;
+  void begin_unit() override;
+  void end_unit() override { in_unit_ = false; }
   bool has_room_for(std::size_t body_bytes) const override;
   bool congested() const override;
   bool flush() override;
@@ -69,6 +71,7 @@ class ReplicatedLog final : public FactLog {
     Lsn end = 0;     // facts
   };
 
+  void leave_full_entry();
   void submit();
   bool confirm();
 
@@ -78,7 +81,8 @@ class ReplicatedLog final : public FactLog {
   Term term_;
   std::deque<EntryWriter> waiting_ = std::deque<EntryWriter>(1);  // the last one gathers
   std::size_t waiting_bytes_ = 0;                                 // of the others
-  std::deque<Flight> flights_;                                    // one at most, for now
+  bool in_unit_ = false;
+  std::deque<Flight> flights_;  // one at most, for now
   // appended() is the number of facts and of positions without a fact. Such a position is appended
   // only while all facts are committed, so that one number of them serves all.
   Lsn facts_ = 0;

@@ -198,6 +198,8 @@ class Service final : public engine::Output {
   stats::ServerState server_state() const;
 
   void fact(const Fact& fact) override;
+  void begin_unit() override { log_->begin_unit(); }
+  void end_unit() override { log_->end_unit(); }
   void notice(const engine::Notice& notice) override;
   void retired(const engine::Retirement& retirement) override;
   bool may_see(SessionId session, std::string_view tube) const override;

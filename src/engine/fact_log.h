@@ -43,6 +43,9 @@ class FactLog : public FactSink {
 
   // Appends a fact. Its texts need not outlive the call. O(bytes of the fact).
   void fact(const Fact& fact) override = 0;
+  // Facts of a unit count as appended one by one. flush() is not called within a unit.
+  void begin_unit() override = 0;
+  void end_unit() override = 0;
 
   // How many facts were appended.
   Lsn appended() const { return appended_; }
@@ -80,6 +83,8 @@ class FactLog : public FactSink {
 class NullLog : public FactLog {
  public:
   void fact(const Fact& /*fact*/) override {}
+  void begin_unit() override {}
+  void end_unit() override {}
   bool has_room_for(std::size_t /*body_bytes*/) const override { return true; }
   bool congested() const override { return false; }
   bool flush() override { return false; }

@@ -3,8 +3,9 @@
 // A batch lies in one segment. Where the segment is full, the head moves to the next segment and a
 // new batch begins there; the file of that segment need not exist yet. A record that is larger than
 // a segment gets a segment of its own. Records that count together or not at all get their room
-// first (make_room()), and lie in one batch. Each record is accounted for in SegmentLiveness and in
-// Space as it is appended.
+// first (make_room()), and lie in one batch: those of a unit of facts, of an entry of a cluster,
+// and a copy with its `Held`. Each record is accounted for in SegmentLiveness and in Space as it is
+// appended.
 //
 // Invariant: the pending batches follow each other without a gap, in positions and on disk, and end
 // at the head of the log.

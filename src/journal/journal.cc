@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/planted.h"
+#include "journal/record.h"
 #include "journal/segment.h"
 
 // flush() is the end of a tick. It runs the parts in this order: a refused write is repeated;
@@ -93,8 +94,29 @@ void Journal::read_clock() {
 
 void Journal::fact(const Fact& fact) {
   TUBED_ASSERT(!context_.closing);
+  if (in_unit_) [[unlikely]] {
+    unit_.emplace_back(fact);
+    ++appended_;
+    return;
+  }
   read_clock();
   appended_ = appender_.append(fact);
+}
+
+void Journal::begin_unit() {
+  TUBED_ASSERT(!in_unit_);
+  in_unit_ = true;
+}
+
+void Journal::end_unit() {
+  in_unit_ = false;
+  if (unit_.size() > 1 && !TUBED_PLANTED(segment_ends_within_unit)) {
+    std::uint64_t bytes = 0;
+    for (const OwnedFact& each : unit_) bytes += record_bytes(each.fact());
+    make_room(bytes);
+  }
+  for (const OwnedFact& each : unit_) fact(each.fact());
+  unit_.clear();
 }
 
 void Journal::make_room(std::uint64_t bytes) {
@@ -120,6 +142,7 @@ bool Journal::congested() const {
 // --- The end of a tick
 
 bool Journal::flush() {
+  TUBED_ASSERT(!in_unit_);
   clock_is_read_ = false;
   if (context_.failed || committer_.mark_written()) return false;
   const Time now = context_.host.now();

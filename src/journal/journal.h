@@ -31,6 +31,7 @@
 //  6. When no background operation is left, `closed` is called.
 //
 // Invariant: facts become durable in the order in which they were appended.
+// Invariant: the facts of a unit lie in one batch, so that a crash leaves all of them or none.
 // Invariant: no segment is removed before everything that replaces it is on the disk.
 // Invariant: after a failure durable() never moves again.
 #pragma once
@@ -38,8 +39,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "engine/fact_log.h"
+#include "engine/owned_fact.h"
 #include "journal/appender.h"
 #include "journal/closed_files.h"
 #include "journal/committer.h"
@@ -72,6 +75,10 @@ class Journal final : public FactLog {
   void set_clock(const WallClock& clock);
 
   void fact(const Fact& fact) override;
+  // The facts of a unit wait until its end, when their number of bytes is known, and then get their
+  // room in one batch. O(bytes of the unit).
+  void begin_unit() override;
+  void end_unit() override;
   bool has_room_for(std::size_t body_bytes) const override;
   bool congested() const override;
   bool flush() override;
@@ -115,6 +122,8 @@ class Journal final : public FactLog {
   DeadlineRewriter rewriter_;
 
   bool clock_is_read_ = false;  // in this tick
+  bool in_unit_ = false;
+  std::vector<OwnedFact> unit_;  // the facts of the unit that has begun
   std::function<void()> closed_;
 };
 

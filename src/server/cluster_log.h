@@ -52,6 +52,12 @@ class ClusterLog final : public FactLog {
     log_->fact(fact);
     appended_ = log_->appended();
   }
+  void begin_unit() override {
+    if (log_ != nullptr) log_->begin_unit();
+  }
+  void end_unit() override {
+    if (log_ != nullptr) log_->end_unit();
+  }
   bool has_room_for(std::size_t body_bytes) const override {
     return log_ != nullptr && log_->has_room_for(body_bytes);
   }

@@ -40,6 +40,20 @@ std::string text(std::uint64_t number) {
   return std::to_string(number);
 }
 
+// Of one cause, one after the other.
+bool are_halves(const Fact& before, const Fact& after) {
+  const auto* removed = std::get_if<Removed>(&before);
+  const auto* marked = std::get_if<PlacedWithMarks>(&before);
+  const auto* placed = marked != nullptr ? marked : std::get_if<Placed>(&before);
+  const auto* moved = std::get_if<Moved>(&after);
+  if (placed != nullptr && moved != nullptr) return placed->id == moved->id;
+  if (removed == nullptr) return false;
+  if (moved != nullptr) return true;  // its key had a cooldown there, which has ended
+  if (std::holds_alternative<AddedWithTags>(after)) return true;  // likewise
+  const auto* remembered = std::get_if<Remembered>(&after);
+  return remembered != nullptr && remembered->id == removed->id;
+}
+
 // Of queues that serve no client, so that their durable state has reservations.
 NullLog nowhere;
 
@@ -82,10 +96,29 @@ void History::begin(const engine::Engine& engine, Lsn lsn, const WallClock& cloc
   before_ = {};
   engine.visit_durable(now, before_);
   facts_.clear();
+  units_.clear();
 }
 
 void History::add(const Fact& fact, Lsn lsn, Time now) {
-  facts_.push_back({engine::RecordedFact(fact, now), lsn});
+  facts_.push_back({engine::RecordedFact(fact, now), lsn, cause_});
+}
+
+std::optional<std::string> History::torn_after(Lsn lsn) const {
+  for (const auto& [begin, end] : units_) {
+    if (begin < lsn && lsn < end) {
+      return "a part of the unit from " + text(begin) + " to " + text(end) + " is there";
+    }
+  }
+  for (std::size_t i = 0; i + 1 < facts_.size(); ++i) {
+    if (facts_[i].lsn != lsn || facts_[i + 1].cause != facts_[i].cause) continue;
+    const Fact before = facts_[i].fact.fact();
+    const Fact after = facts_[i + 1].fact.fact();
+    if (are_halves(before, after)) {
+      return "half of a change is there: " + engine::describe(before).substr(0, 200) + " without " +
+             engine::describe(after).substr(0, 200);
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Fact> History::last_before(Lsn lsn) const {
@@ -248,6 +281,8 @@ void JournalLife::check_revival(const Revival& revival) {
   expect(found == expected, "after fact " + text(lsn) + ": " + difference(found, expected));
   const auto wrong = books_.check(*revival.engine, acknowledged_);
   expect(!wrong, wrong.value_or(""));
+  const auto torn = history_.torn_after(lsn);
+  expect(!torn, torn.value_or(""));
   if (options_.reservations) check_entries(revival.found);
 }
 
@@ -273,6 +308,19 @@ void JournalLife::check_repaired(Lsn lsn) {
 void JournalLife::fact(const Fact& fact) {
   if (!options_.reservations) return append(fact);
   entry_.emplace_back(fact);
+}
+
+// An entry is more than a unit.
+void JournalLife::begin_unit() {
+  if (options_.reservations) return;
+  unit_begin_ = journal_->appended();
+  journal_->begin_unit();
+}
+
+void JournalLife::end_unit() {
+  if (options_.reservations) return;
+  journal_->end_unit();
+  history_.add_unit(unit_begin_, journal_->appended());
 }
 
 // A few commands have no facts.
@@ -328,6 +376,7 @@ void JournalLife::do_disk_work(std::uint64_t operations) {
 void JournalLife::tick() {
   constexpr std::int64_t kMillisecond = 1'000'000;
   wall_ += static_cast<std::int64_t>(below(12) == 0 ? 3000 : below(300)) * kMillisecond;
+  history_.begin_cause();
   if (!failed_) load_.advance(now());
   end_entry();
   const auto may_put = [&](std::string_view /*tube*/, std::uint32_t body_bytes) {
@@ -335,6 +384,7 @@ void JournalLife::tick() {
   };
   for (std::uint64_t commands = below(8); commands > 0; --commands) {
     if (failed_ || journal_->congested()) break;
+    history_.begin_cause();
     load_.step(now(), may_put);
     end_entry();
     books_.note(load_.take_replies(), journal_->appended());

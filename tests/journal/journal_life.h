@@ -6,6 +6,9 @@
 // their own: a job whose put was acknowledged exists with its body, a job whose delete was
 // acknowledged does not exist, and no id is used twice.
 //
+// No unit of facts is there in part, and no pair of facts of one cause that would be half of a
+// change (History::torn_after() knows these pairs without the units).
+//
 // In some lives the queue records reservations and the facts of each command are an entry of a
 // replicated log: they and their `Applied` are there together or not at all.
 #pragma once
@@ -15,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "journal/journal.h"
@@ -43,6 +47,12 @@ class History {
   void begin(const engine::Engine& engine, Lsn lsn, const WallClock& clock, Time now);
   // `lsn` is the position of the log after the fact.
   void add(const Fact& fact, Lsn lsn, Time now);
+  // The facts from now on have another cause.
+  void begin_cause() { ++cause_; }
+  // The facts from one position to the other are a unit.
+  void add_unit(Lsn begin, Lsn end) { units_.emplace_back(begin, end); }
+  // Why a log that ends at that position has a half of a change. Nothing: it has none.
+  std::optional<std::string> torn_after(Lsn lsn) const;
 
   Lsn first() const { return first_; }
   Lsn last() const { return facts_.empty() ? first_ : facts_.back().lsn; }
@@ -55,9 +65,12 @@ class History {
   struct Entry {
     engine::RecordedFact fact;
     Lsn lsn;
+    std::uint64_t cause;
   };
 
   Lsn first_ = 0;
+  std::uint64_t cause_ = 0;
+  std::vector<std::pair<Lsn, Lsn>> units_;
   WallClock clock_;
   engine::Recording before_;
   std::deque<Entry> facts_;
@@ -124,6 +137,8 @@ class JournalLife final : public FactSink, public JournalHost {
   std::string story() const;
 
   void fact(const Fact& fact) override;
+  void begin_unit() override;
+  void end_unit() override;
   void request_flush() override { moved_ = true; }
   void report_failure(const std::string& reason) override;
   void report_full(bool full, const std::string& /*reason*/) override { full_ = full; }
@@ -164,6 +179,7 @@ class JournalLife final : public FactSink, public JournalHost {
   Applied applied_;               // of the last entry
   Lsn acknowledged_ = 0;          // at the last crash
   Lsn durable_ = 0;               // as last seen
+  Lsn unit_begin_ = 0;            // of the unit that has begun
   bool stopped_in_order_ = false;
   bool moved_ = false;
   bool failed_ = false;

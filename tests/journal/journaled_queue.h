@@ -64,6 +64,8 @@ class JournaledQueue final : public engine::Output, public JournalHost {
   void set_describes(bool describes) { describes_ = describes; }
 
   void fact(const Fact& fact) override { journal_->fact(fact); }
+  void begin_unit() override { journal_->begin_unit(); }
+  void end_unit() override { journal_->end_unit(); }
   void notice(const engine::Notice& notice) override;
   void request_flush() override { moved_ = true; }
   void report_failure(const std::string& reason) override { failure_ = reason; }

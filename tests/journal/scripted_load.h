@@ -45,6 +45,8 @@ class ScriptedLoad final : public engine::Output {
   std::vector<Reply> take_replies() { return std::exchange(replies_, {}); }
 
   void fact(const Fact& fact) override;
+  void begin_unit() override { facts_->begin_unit(); }
+  void end_unit() override { facts_->end_unit(); }
   void notice(const engine::Notice& notice) override;
 
  private:
