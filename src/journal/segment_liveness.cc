@@ -24,6 +24,13 @@ void SegmentLiveness::drop_oldest() {
   largest_segment_bytes_ = largest->used_bytes;
 }
 
+std::uint64_t SegmentLiveness::last_of_the_dead() const {
+  const auto live =
+      std::find_if(segments_.begin(), segments_.end() - 1,
+                   [](const SegmentUse& segment) { return segment.live_records > 0; });
+  return (live - 1)->sequence;
+}
+
 void SegmentLiveness::use(std::uint64_t bytes) {
   segments_.back().used_bytes += bytes;
   used_bytes_ += bytes;

@@ -95,6 +95,9 @@ class SegmentLiveness {
   bool empty() const { return segments_.empty(); }
   const SegmentUse& oldest() const { return segments_.front(); }
   const SegmentUse& newest() const { return segments_.back(); }
+  // The last of the dead segments at the beginning of the log, without the newest segment.
+  // Precondition: the oldest is dead, and not the newest. O(segments that are dead).
+  std::uint64_t last_of_the_dead() const;
   // The end of the log: where the next record goes.
   LogPlace head() const { return {newest().sequence, newest().used_bytes}; }
   // Precondition: the segment was opened and not dropped.

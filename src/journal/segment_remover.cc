@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
+
 // The steps in the comments are those of segment_remover.h.
 namespace tubed::journal {
 
@@ -10,7 +12,10 @@ void SegmentRemover::go_on() {
   if (running_ || context_.closing || oldest.live_records > 0) return;
   const bool is_head = oldest.sequence == liveness_.newest().sequence;
   if (is_head || !closer_.is_closed(oldest.sequence)) return;
-  if (!dead_since_) dead_since_ = appender_.appended();
+  if (!dead_since_) {
+    dead_since_ = appender_.appended();
+    dead_up_to_ = liveness_.last_of_the_dead();
+  }
   if (!is_confirmed(*dead_since_)) return;
   if (space_.removal_refused() && space_.retry_at() != kNever) return;
   if (!space_.full() || space_.exceeds_bound() || space_.removal_refused()) return remove();
@@ -70,8 +75,9 @@ void SegmentRemover::remove() {
 void SegmentRemover::dropped() {
   running_ = false;
   closed_.drop(liveness_.oldest().sequence);
+  const bool is_last = liveness_.oldest().sequence == dead_up_to_;
   liveness_.drop_oldest();
-  dead_since_.reset();
+  if (is_last || TUBED_PLANTED(each_segment_is_confirmed)) dead_since_.reset();
   if (space_.full()) space_.retry_now();
 }
 

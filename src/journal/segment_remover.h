@@ -2,8 +2,9 @@
 // After a crash at any moment either the segment is there or everything that replaces it. Steps:
 //
 //  1. The file of the segment is closed, and the segment is not the head of the log.
-//  2. The position at which the segment was found dead is noted: the records that made it so, such
-//     as copies and `Removed`, are before that position.
+//  2. The position at which the segment, and those after it, were found dead is noted: the records
+//     that made them so, such as copies and `Removed`, are before that position. Steps 3 and 4 are
+//     taken once for all these segments.
 //  3. They must be on the disk: Syncer::synced() has reached the position, after a sync on request
 //     if the mode needs one.
 //  4. A later batch must say so in its header: Committer::confirmed() has reached the position.
@@ -69,7 +70,8 @@ class SegmentRemover {
   Appender& appender_;
   Committer& committer_;
 
-  std::optional<Lsn> dead_since_;  // the oldest segment; step 2
+  std::optional<Lsn> dead_since_;  // step 2
+  std::uint64_t dead_up_to_ = 0;   // the last segment that was dead then
   bool running_ = false;
 };
 

@@ -283,6 +283,31 @@ TEST_CASE("a queue that grows and shrinks again gives its space back") {
   CHECK(disk.total_bytes() <= 2 * kSegmentBytes);
 }
 
+// While commands go on, so that each segment could wait for a sync of its own.
+TEST_CASE("segments that die together are removed after one sync") {
+  for (const Duration sync : {Duration{50ms}, Duration::max()}) {
+    CAPTURE(sync.count());
+    TestDisk disk;
+    const auto queue = opened(disk, {.sync = sync, .segment_bytes = kSegmentBytes});
+    std::vector<JobId> jobs;
+    for (int i = 0; i < 5000; ++i) {
+      jobs.push_back(queue->put(300));
+      if (i % 9 == 0) queue->settle();
+    }
+    queue->settle();
+    REQUIRE(disk.names().size() > 20);
+    for (const JobId id : jobs) queue->remove(id);
+    const std::uint64_t before = disk.count(Operation::sync);
+    for (int ticks = 0; disk.names().size() > 8; ++ticks) {
+      REQUIRE(ticks < 10'000);
+      queue->remove(queue->put(10));
+      queue->journal().flush();
+      disk.run_one();
+    }
+    CHECK(disk.count(Operation::sync) - before < 5);
+  }
+}
+
 TEST_CASE("a pause outlives the segment that it was recorded in, and goes when it is over") {
   TestDisk disk;
   auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
