@@ -83,11 +83,13 @@ void Conversation::audit_ran(const Answer& answer) {
 
 // A command in slices has changed some jobs already.
 void Conversation::audit_unfinished() {
+  if (principal_ == nullptr) return;
   std::optional<std::uint64_t> jobs;
   if (const auto* one = std::get_if<JobsOperation>(&running_.operation)) jobs = one->done;
   if (const auto* one = std::get_if<MoveOperation>(&running_.operation)) jobs = one->done;
   if (!jobs || running_.row->access != Access::admin) return;
   commands::audit_ran(context(), *running_.row, running_.arguments, {}, jobs);
+  running_.operation = {};
 }
 
 // --- Tokens
@@ -175,6 +177,7 @@ bool Conversation::is_still_allowed() {
   if (const auto* batch = std::get_if<BatchOperation>(&running_.operation)) {
     service_.engine().take_back(session_, context.now, batch->first.id, service_);
   }
+  audit_unfinished();
   running_.operation = {};
   reply_word(ruling.refusal);
   return false;

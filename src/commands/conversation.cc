@@ -45,8 +45,7 @@ Conversation::Conversation(Service& service)
 }
 
 Conversation::~Conversation() {
-  if (principal_ != nullptr) [[unlikely]]
-    audit_unfinished();
+  audit_unfinished();
   abandon_body();
   service_.count_input(counted_input_, 0);
   service_.closed(session_);

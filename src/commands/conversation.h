@@ -84,6 +84,8 @@ class Conversation {
   // The server is stopping: a wait ends without an answer, the input pipelined after it is dropped,
   // and no wait begins.
   void stop_waiting();
+  // Its client has left: the same, and nothing more of its input is run.
+  void abandon();
 
   // Test mode. park(): the command that is running answers Unfinished and is not run again before
   // unpark(). It runs again also if the client half-closes.
@@ -110,6 +112,9 @@ class Conversation {
   void announce_drained(bool announced) { announces_drained_ = announced; }
   // Drain mode has ended the server, and the client is about to be closed.
   void has_drained();
+  // Reports the admin command in slices that is not finished, if there is one. Its host calls this
+  // while it still knows the address of the client; otherwise the end of the conversation does.
+  [[gnu::cold]] void audit_unfinished();
   // Answers are written by `writer` from now on, which outlives the conversation or is replaced
   // before it ends; null: as protocol text.
   void set_writer(protocol::AnswerWriter* writer) {
@@ -194,7 +199,6 @@ class Conversation {
   Answer grant(Granted granted);
   void audit(AuditEvent::What what, std::string_view command) const;
   [[gnu::cold]] void audit_ran(const Answer& answer);
-  [[gnu::cold]] void audit_unfinished();
   [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
   [[gnu::cold]] [[gnu::noinline]] bool is_still_allowed();
   void reply(const Answer& answer);

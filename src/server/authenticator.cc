@@ -44,6 +44,7 @@ Authenticator::Authenticator(loop::Loop& loop, Log& log, commands::Service& serv
 
 // Conversations may outlive this, and report what they do not finish.
 Authenticator::~Authenticator() {
+  end_audit_second();
   service_.on_audit({});
 }
 

@@ -38,6 +38,7 @@ void Clients::close(Client& client, std::string_view reason) {
   timeouts_.remove(client);
   count_output(client, 0);
   if (client.closes_last()) --last_count_;
+  client.conversation().audit_unfinished();
   clients_[session].reset();
   --count_;
 }

@@ -375,6 +375,27 @@ TEST_CASE("the audit names the job, both tubes and how many jobs a command has c
   CHECK(talk.audited[0] == Audited{What::ran, "kick", "default", "peer", "admin", "", {}, "", 2});
 }
 
+TEST_CASE("the audit has what a command changed before its role lost the right to it") {
+  Limits limits;
+  limits.work_per_turn = 2;
+  Admitted talk({kAdmin}, limits);
+  auto admin = talk.connect_as("admin");
+  for (int i = 0; i < 5; ++i) send_to(*admin, "put 0 100 60 1\r\nx\r\n");
+  talk.audited.clear();
+  admin->receive("kick 5\r\n");
+  Role less = kAdmin;
+  less.admin = false;
+  talk.service.set_roles({less});
+  send_to(*admin, "");
+  CHECK(talk.audited ==
+        std::vector<Audited>{{What::denied, "kick", "", "peer", "admin"},
+                             {What::ran, "kick", "default", "peer", "admin", "", {}, "", 2}});
+  // Its end has been reported.
+  talk.audited.clear();
+  admin.reset();
+  CHECK(talk.audited.empty());
+}
+
 TEST_CASE("the audit has each command that was denied, and each of the family admin") {
   Admitted talk({kMail, kAdmin});
   auto other = talk.connect();
