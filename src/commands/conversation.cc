@@ -113,6 +113,11 @@ void Conversation::stop_waiting() {
   quit_ = true;
 }
 
+void Conversation::abandon() {
+  stop_waiting();
+  quit_ = true;
+}
+
 void Conversation::has_drained() {
   if (announces_drained_) reply_word(word::kDrained);
 }

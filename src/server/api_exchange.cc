@@ -37,7 +37,11 @@ ApiExchange::~ApiExchange() {
     return;
   }
   client_.client->conversation().set_writer(nullptr);
-  if (returns_unsent_job()) host_.take_back(client_);
+  if (returns_unsent_job()) {
+    // The client is closed in a later iteration of the loop. It gets no job until then.
+    if (!TUBED_PLANTED(api_waits_for_a_client_that_left)) client_.client->conversation().abandon();
+    host_.take_back(client_);
+  }
   client_.channel->disconnect();
   host_.client_lost(request_.options.token);
 }

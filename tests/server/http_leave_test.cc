@@ -71,6 +71,20 @@ TEST_CASE("a client that has left gets no job, and no attempt is counted") {
   }
 }
 
+// The server ends the exchange, and closes the client of the queue in a later iteration of the
+// loop.
+TEST_CASE("a client whose exchange has ended gets no job before it is closed") {
+  HttpRig rig;
+  const os::Socket client = begin_reserve(rig);
+  rig.http.close();
+  REQUIRE(rig.service.engine().info().sessions == 1);
+  REQUIRE(ask_queue(rig, "put-in-tube t 7 0 60 1 max:1\r\nx\r\n") == "INSERTED 1\r\n");
+  CHECK(has_job(rig, "state: ready"));
+  CHECK(rig.run_until([&] { return rig.service.engine().info().sessions == 0; }));
+  CHECK(has_job(rig, "state: ready"));
+  CHECK(has_job(rig, "reserves: 0"));
+}
+
 TEST_CASE("a job goes to the next client that waits if the first has left") {
   HttpRig rig;
   os::Socket first = begin_reserve(rig);
