@@ -57,7 +57,8 @@ void ApiExchange::start() {
   host_.begin_tick();
   // The server may have begun to stop, or lost its leadership, while the body arrived.
   auto problem = host_.not_serving();
-  if (!problem && !client_) problem = host_.admit_again(request_);
+  if (!problem)
+    problem = client_ ? host_.check_level(request_.operation) : host_.admit_again(request_);
   if (!problem && waits) problem = host_.begin_wait(request_.role);
   if (problem) return refuse(*problem);
   if (waits) {
@@ -79,7 +80,10 @@ void ApiExchange::refuse(const api::Problem& problem) {
   head_ = response.head;
   head_->bytes = to_pass_ = response.text.size();
   arrived_ = std::move(response.text);
-  if (client_) host_.give_back(std::exchange(client_, {}), request_.options.token);
+  if (client_) {
+    client_.client->conversation().set_writer(nullptr);
+    host_.give_back(std::exchange(client_, {}), request_.options.token);
+  }
   resume();
 }
 
@@ -111,6 +115,10 @@ void ApiExchange::end_body() {
 
 void ApiExchange::send_end_of_body() {
   if (line_end_sent_ || !client_ || client_.channel->room() < kLineEnd.size()) return;
+  // The settings may have changed while the body arrived.
+  if (!head_) {
+    if (const auto problem = host_.check_level(request_.operation)) return refuse(*problem);
+  }
   line_end_sent_ = true;
   client_.channel->send(kLineEnd);
   // The answer may have arrived before the end of the body.

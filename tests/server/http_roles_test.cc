@@ -78,6 +78,22 @@ TEST_CASE("a request whose rights change while its body arrives has the new righ
     rig.set_role(true);
   };
   CHECK(rig.call_across("POST", "/tubes/t/kick", R"({"bound":1})", to_read) == "403");
+  // A put, and a request for a reservation, have a client before their body has arrived.
+  rig.settings.http.api = HttpApiLevel::full;
+  rig.set_role(true);
+  const std::string body(9000, 'x');
+  CHECK(rig.call_across("POST", "/tubes/t/jobs", body, to_read) == "403");
+  CHECK(rig.service.engine().info().total_jobs == 0);
+  rig.settings.http.api = HttpApiLevel::full;
+  rig.set_role(true);
+  CHECK(rig.call_across("POST", "/tubes/t/jobs", body, [] {}) == "201");
+  const std::string token = text_member(rig.call("POST", "/tubes/t/reserve"), "token");
+  const std::string release = "/reservations/" + token + "/release";
+  CHECK(rig.call_across("POST", release, R"({"pri":1})", to_read) == "403");
+  CHECK(rig.service.engine().info().jobs.reserved == 1);
+  rig.settings.http.api = HttpApiLevel::full;
+  rig.set_role(true);
+  CHECK(rig.call("POST", release).starts_with("200 "));
   RoleRig other;
   const auto to_token = [&] {
     other.settings.http.role.clear();
