@@ -119,7 +119,8 @@ void Conversation::abandon() {
 }
 
 void Conversation::has_drained() {
-  if (announces_drained_) reply_word(word::kDrained);
+  // Not into a block of lines that is still being written.
+  if (announces_drained_ && !in_progress(running_.operation)) reply_word(word::kDrained);
 }
 
 void Conversation::resume() {

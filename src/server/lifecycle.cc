@@ -35,7 +35,7 @@ Lifecycle::Lifecycle(loop::Loop& loop, os::Log& log, commands::Service& service,
 // --- Drain
 
 void Lifecycle::drain(bool draining, std::optional<SessionId> client) {
-  if (stopping()) return;
+  if (stopping() || handing_over_) return;
   scheduler_.begin_tick();  // the end of this tick may find the server drained already
   const char* const event = draining ? "draining" : "not draining";
   if (client) {

@@ -235,7 +235,6 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
     }
     if (snapshot != nullptr) snapshot->visit(log);
   }
-  if (service_.draining()) end_drain_();
   events_.clear();
   faults_.clear();
   rests_.clear();
@@ -247,6 +246,8 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
     if (snapshot != nullptr) snapshot->visit(replay);
     engine.end_replay();
   });
+  if (service_.draining())
+    end_drain_();  // with the new jobs: a waiting client gets none of the old
   recovered();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "loop/signal.h"
 #include "server/exit_codes.h"
@@ -206,6 +207,35 @@ TEST_CASE("a client that has asked for it learns that the server has drained") {
         }).empty());
 }
 
+// As slowly as its client reads, and so still at the end of the server.
+TEST_CASE(
+    "a list of tubes that is being written is not interrupted by the word that ends a drain") {
+  DrainingServer server(DrainExit::when_idle);
+  const os::Socket observer = server.connect();
+  CHECK(server.ask(observer, "set-caps 256\r\n", "OK\r\n") == "OK\r\n");
+  const os::Socket client = server.connect();
+  std::string puts;
+  for (int i = 0; i < 6000; ++i) puts += fmt::format("put-in-tube {:0>190} 0 0 60 1\r\nx\r\n", i);
+  std::string answers;
+  std::size_t sent = 0;
+  CHECK(run_until(server.loop, [&] {
+    sent += os::write_from(client, std::string_view(puts).substr(sent)).bytes;
+    answers += read_some(client);
+    return answers.ends_with("INSERTED 6000\r\n");
+  }));
+  write_all(observer, "list-tubes\r\n");
+  std::string list;
+  CHECK(run_until(server.loop, [&] { return !(list += read_some(observer)).empty(); }));
+  server.lifecycle.drain(true);
+  CHECK(run_until(server.loop, [&] { return server.lifecycle.phase() != Phase::serving; }));
+  CHECK(run_until(server.loop, [&] {
+    list += read_some(observer);
+    return server.lifecycle.phase() == Phase::closed;
+  }));
+  list += loop_test::read_to_end(observer);
+  CHECK(list.find("DRAINED") == std::string::npos);
+}
+
 TEST_CASE("a node that was removed from its cluster ends with an exit code of its own") {
   Backlog server(DrainExit::never);
   server.lifecycle.stop_removed();
@@ -252,6 +282,10 @@ TEST_CASE("a drained leader that passes its leadership on first logs once that i
   CHECK(server.ask(client, "list-tube-used\r\n", "USING default\r\n") == "USING default\r\n");
   REQUIRE(stop);
   CHECK(server.lifecycle.phase() == Phase::serving);
+  // It is too late to end drain mode: the server stops whatever a signal says.
+  server.lifecycle.drain(false);
+  CHECK(server.service.draining());
+  CHECK(server.count(" not draining") == 0);
   stop();
   REQUIRE(server.ends());
   CHECK(server.count(" drained") == 1);

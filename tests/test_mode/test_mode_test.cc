@@ -150,6 +150,19 @@ TEST_CASE("after a reset the server is as after its start") {
   CHECK(used.say("test-clock") == "CLOCK 0 0\r\n");
 }
 
+TEST_CASE("a reset ends drain mode, and a client that waits gets no job of the old queue") {
+  World world;
+  auto& client = world.client();
+  auto& waiting = world.client();
+  world.send(client, put(0, 60, "old"));
+  world.drain(true);
+  CHECK(world.send(waiting, "reserve\r\n").empty());
+  CHECK(world.say("test-reset") == "RESET\r\n");
+  CHECK(world.replies(waiting).empty());
+  CHECK(world.send(client, put(0, 60, "new")) == "INSERTED 1\r\n");
+  CHECK(world.replies(waiting) == "RESERVED 1 3\r\nnew\r\n");
+}
+
 TEST_CASE("a reset keeps connections, and waits begin anew") {
   World world;
   auto& client = world.client();

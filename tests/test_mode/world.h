@@ -22,14 +22,19 @@ using commands::Talk;
 class World {
  public:
   explicit World(ClockMode clock = ClockMode::manual)
-      : mode(talk.service, clock, kStart, [this] { talk.service.set_draining(false); }),
-        control(talk.connect()) {
+      : mode(talk.service, clock, kStart, [this] { drain(false); }), control(talk.connect()) {
     this->mode.set_control(control->session());
   }
 
   Conversation& client() {
     clients.push_back(talk.connect());
     return *clients.back();
+  }
+
+  // Drain mode in which no job is given out, as by drain.exit = "when-idle".
+  void drain(bool draining) {
+    talk.service.set_draining(draining);
+    talk.service.set_giving(!draining);
   }
 
   // Sends lines, each with its CR LF, and runs everything that can run.
