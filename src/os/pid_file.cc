@@ -74,8 +74,9 @@ void PidFile::set_flag(bool set) {
 }
 
 void PidFile::close_with(const std::string& last_words) {
+  // A file that stays has the process id alone.
+  if (is_at(path_, file_) && ::unlink(path_.c_str()) != 0) return;
   struct stat file {};
-  if (is_at(path_, file_)) ::unlink(path_.c_str());
   if (::fstat(file_.number(), &file) != 0) return;
   const std::string line = last_words + '\n';
   // Readers accept that it is missing.

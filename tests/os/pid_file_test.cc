@@ -65,6 +65,19 @@ TEST_CASE("a device or a pipe is no pid file, and its path stays") {
   CHECK(S_ISFIFO(status.st_mode));
 }
 
+TEST_CASE("a pid file that cannot be removed keeps the process id alone") {
+  Directory directory;
+  const std::string path = directory.file("tubed.pid");
+  CHECK(holds_in_child([&] {
+    auto file = PidFile::open(path);
+    if (!file.ok() || ::chmod(directory.file(".").c_str(), 0555) != 0) return false;
+    if (::geteuid() == 0 && ::seteuid(65534) != 0) return false;
+    (*file)->close_with("drained");
+    return ::access(path.c_str(), F_OK) == 0 && contents(path) == std::to_string(::getpid()) + "\n";
+  }));
+  REQUIRE(::chmod(directory.file(".").c_str(), 0755) == 0);
+}
+
 TEST_CASE("a pid file names the process that holds it, and is removed with it") {
   Directory directory;
   const std::string path = directory.file("tubed.pid");
