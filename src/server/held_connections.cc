@@ -28,14 +28,20 @@ void HeldConnections::hold(Connection connection, Time now) {
   // A channel reports to an owner that may be gone.
   if (auto* channel = std::get_if<std::unique_ptr<loop::Channel>>(&connection)) (*channel)->pause();
   held_.push_back({std::move(connection), now + kTime});
-  if (held_.size() > kMost) held_.pop_front();
+  if (held_.size() > kMost) close_oldest();
 }
 
 void HeldConnections::close_due(Time now) {
-  while (!held_.empty() && held_.front().due <= now) {
-    drop_input(held_.front().connection);
-    held_.pop_front();
-  }
+  while (!held_.empty() && held_.front().due <= now) close_oldest();
+}
+
+void HeldConnections::close_all() {
+  while (!held_.empty()) close_oldest();
+}
+
+void HeldConnections::close_oldest() {
+  drop_input(held_.front().connection);
+  held_.pop_front();
 }
 
 }  // namespace tubed::server

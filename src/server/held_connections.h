@@ -30,7 +30,7 @@ class HeldConnections {
   void hold(Connection connection, Time now);
   // Closes those whose time has passed. O(closed).
   void close_due(Time now);
-  void close_all() { held_.clear(); }
+  void close_all();
 
   std::size_t count() const { return held_.size(); }
   // When the next is due; nothing: none is held.
@@ -43,6 +43,8 @@ class HeldConnections {
     Connection connection;
     Time due;
   };
+
+  void close_oldest();
 
   std::deque<Held> held_;  // in the order of their times
 };

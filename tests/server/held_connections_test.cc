@@ -76,6 +76,7 @@ TEST_CASE("the oldest of too many refused connections is closed at once") {
   std::vector<os::Socket> peers;
   for (std::size_t i = 0; i < HeldConnections::kMost + 3; ++i) {
     auto [server, peer] = loop_test::connected_pair();
+    os::write_from(peer, "stats\r\n");  // not read by the server: it must not reset the connection
     held.hold(std::move(server), Time{} + std::chrono::microseconds(i));
     peers.push_back(std::move(peer));
   }
