@@ -6,6 +6,7 @@
 
 #include "journal/segment.h"
 #include "tests/journal/disturbed.h"
+#include "tests/journal/full_journal.h"
 #include "tests/journal/opened.h"
 
 using namespace tubed;
@@ -240,32 +241,11 @@ TEST_CASE("a segment that has more records at each read is read again") {
 }
 
 TEST_CASE("a file that is reused for another segment while it is read makes the copy begin again") {
-  TestDisk disk;
-  disk.set_capacity(12 * kSegment);
-  const auto queue = opened(disk, {.segment_bytes = kSegment});
-  std::vector<JobId> jobs;
-  while (queue->journal().has_room_for(200)) {
-    jobs.push_back(queue->put(200));
-    queue->settle();
-  }
-  REQUIRE(queue->full());
-  disk.eat_space();
-  int looks = 0;
-  Disturbed disturbed(disk, [&] {
-    // The first call precedes the listing of names; when the first file is read, all files are
-    // open.
-    if (++looks != 2) return;
-    const std::uint64_t before = disk.count(Operation::reuse);
-    for (std::size_t i = 0; i + 20 < jobs.size(); ++i) {
-      queue->remove(jobs[i]);
-      queue->settle();
-    }
-    REQUIRE(disk.count(Operation::reuse) > before);
-  });
+  FullJournal journal(kSegment);
   TestDisk copy;
-  const auto report = back_up(disturbed, copy);
+  const auto report = back_up(journal.disturbed(), copy);
   REQUIRE(report.ok());
-  CHECK(opened(copy)->state() == queue->state());
+  CHECK(opened(copy)->state() == journal.state());
 }
 
 TEST_CASE("a job's body that looks like a batch ends nothing") {

@@ -1,12 +1,15 @@
 // --check and --dump of a journal while a server writes to it.
 #include "journal/live.h"
 
+#include <functional>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "journal/dump.h"
 #include "journal/segment.h"
 #include "tests/journal/disturbed.h"
+#include "tests/journal/full_journal.h"
 #include "tests/journal/opened.h"
 
 namespace tubed::journal {
@@ -46,72 +49,49 @@ std::unique_ptr<JournaledQueue> busy(TestDisk& disk) {
   return queue;
 }
 
+// Reads a journal whose server puts and removes jobs before each of the first looks.
+void for_each_churn(const std::function<void(Storage& churned)>& read) {
+  for (int jobs = 1; jobs < 60; jobs += 3) {
+    CAPTURE(jobs);
+    TestDisk disk;
+    const auto queue = busy(disk);
+    int looks = 0;
+    Disturbed disturbed(disk, [&] {
+      if (++looks < 40) churn(*queue, jobs);
+    });
+    read(disturbed);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a journal whose segments are removed while it is checked is whole") {
-  for (int jobs = 1; jobs < 60; jobs += 3) {
-    CAPTURE(jobs);
-    TestDisk disk;
-    const auto queue = busy(disk);
-    int looks = 0;
-    Disturbed disturbed(disk, [&] {
-      if (++looks < 40) churn(*queue, jobs);
-    });
-    const auto found = examine_live(disturbed, kWallTime);
+  for_each_churn([](Storage& churned) {
+    const auto found = examine_live(churned, kWallTime);
     REQUIRE(found.ok());
     CHECK_FALSE(found->cut);
     CHECK(found->liveness.jobs() >= 200);
-  }
+  });
 }
 
 TEST_CASE("a dump of a journal whose segments are removed calls nothing damaged") {
-  for (int jobs = 1; jobs < 60; jobs += 3) {
-    CAPTURE(jobs);
-    TestDisk disk;
-    const auto queue = busy(disk);
-    int looks = 0;
-    Disturbed disturbed(disk, [&] {
-      if (++looks < 40) churn(*queue, jobs);
-    });
+  for_each_churn([](Storage& churned) {
     Lines lines;
-    CHECK(dump_into(disturbed, lines));
+    CHECK(dump_into(churned, lines));
     CHECK(lines.size() > 200);
     CHECK(faults(lines) == Lines());
-  }
+  });
 }
 
 TEST_CASE("a file that is reused for another segment while it is checked is no damage") {
-  for (const bool dumps : {false, true}) {
-    TestDisk disk;
-    disk.set_capacity(12 * kSegment);
-    const auto queue = opened(disk, {.segment_bytes = kSegment});
-    std::vector<JobId> jobs;
-    while (queue->journal().has_room_for(200)) {
-      jobs.push_back(queue->put(200));
-      queue->settle();
-    }
-    REQUIRE(queue->full());
-    disk.eat_space();
-    int looks = 0;
-    Disturbed disturbed(disk, [&] {
-      if (++looks != 2) return;  // all files are open
-      const std::uint64_t before = disk.count(Operation::reuse);
-      for (std::size_t i = 0; i + 20 < jobs.size(); ++i) {
-        queue->remove(jobs[i]);
-        queue->settle();
-      }
-      REQUIRE(disk.count(Operation::reuse) > before);
-    });
-    if (dumps) {
-      Lines lines;
-      CHECK(dump_into(disturbed, lines));
-      CHECK(faults(lines) == Lines());
-    } else {
-      const auto found = examine_live(disturbed, kWallTime);
-      REQUIRE(found.ok());
-      CHECK(found->liveness.jobs() == 20);
-    }
-  }
+  FullJournal checked(kSegment);
+  const auto found = examine_live(checked.disturbed(), kWallTime);
+  REQUIRE(found.ok());
+  CHECK(found->liveness.jobs() == FullJournal::kKeptJobs);
+  FullJournal dumped(kSegment);
+  Lines lines;
+  CHECK(dump_into(dumped.disturbed(), lines));
+  CHECK(faults(lines) == Lines());
 }
 
 TEST_CASE("the write of a server at work is no torn end") {
