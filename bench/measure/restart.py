@@ -135,11 +135,14 @@ class Restart(DaemonTest):
                self.seconds_of_a_start(MIXED_JOBS), "s")
 
     def test_buried_jobs_that_compaction_has_copied(self):
-        """Two of three jobs are deleted, so that compaction copies the oldest jobs behind the newest."""
-        self.make([delayed], JOBS)
-        baseline = self.seconds_of_a_start(JOBS)
+        baseline = self.seconds_of_a_compacted_start(delayed)
         self.clear()
-        self.make([buried, ready, ready], 3 * JOBS)
+        figure(f"{JOBS} buried jobs of one tube, compacted: processor time of a start",
+               self.seconds_of_a_compacted_start(buried), "s", baseline, "as many delayed jobs, compacted")
+
+    def seconds_of_a_compacted_start(self, kind):
+        """Two of three jobs are deleted, so that compaction copies the oldest jobs behind the newest."""
+        self.make([kind, ready, ready], 3 * JOBS)
         daemon = self.serve()
         client = self.connect(daemon)
         for begin in range(0, 3 * JOBS, 3 * PART):
@@ -150,8 +153,7 @@ class Restart(DaemonTest):
               lambda: int(client.stats()["binlog-records-migrated"]) > JOBS // 10)
         client.close()
         self.end(daemon)
-        figure(f"{JOBS} buried jobs of one tube, compacted: processor time of a start",
-               self.seconds_of_a_start(JOBS), "s", baseline, "as many delayed jobs")
+        return self.seconds_of_a_start(JOBS)
 
 
 if __name__ == "__main__":

@@ -353,20 +353,20 @@ void Engine::replay_policy(Time now, const PolicySet& set) {
 
 void Engine::order_buried() {
   if (!std::exchange(buried_in_disorder_, false)) return;
-  std::vector<JobHistory*> jobs;
+  std::vector<std::pair<std::uint64_t, JobHistory*>> jobs;  // with their places
   for (const auto& tube : tubes_.all()) {
     if (!std::exchange(tube->buried_in_disorder, false)) continue;
     JobList& buried = tube->buried;
     jobs.clear();
     while (JobHistory* first = buried.first()) {
-      jobs.push_back(first);
+      jobs.emplace_back(first->bury_order, first);
       buried.erase(first);
     }
-    std::ranges::stable_sort(jobs, [this](const JobHistory* one, const JobHistory* other) {
+    std::ranges::stable_sort(jobs, [this](const auto& one, const auto& other) {
       ++entries_walked_;
-      return one->bury_order < other->bury_order;
+      return one.first < other.first;
     });
-    for (JobHistory* job : jobs) buried.push_back(job);
+    for (const auto& [place, job] : jobs) buried.push_back(job);
   }
 }
 
