@@ -288,17 +288,9 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, const Jo
   serve_waiting(now, out);
 }
 
-// Two jobs have one key only after a salvage, which may have lost a `Removed`.
 void Engine::add_tags(Job& job, const JobTags& tags) {
-  replace_key(job.tube->name, tags.unique_key);
   memory_.restore_part(tags_memory(tags));
   set_tags(job, tags);
-}
-
-// The job or the cooldown that has the key no longer has it.
-void Engine::replace_key(std::string_view tube, std::string_view key) {
-  UniqueKey* other = unique_keys_.find(tube, key);
-  if (other != nullptr) forget_key(other);
 }
 
 void Engine::replay_remembered(const Remembered& remembered) {
@@ -306,9 +298,8 @@ void Engine::replay_remembered(const Remembered& remembered) {
   if (jobs_.find(remembered.id) != nullptr) return;  // salvaged: the job is back
   UniqueKey* key = unique_keys_.of_deleted_job(remembered.id);
   if (key == nullptr) {
-    UniqueKey* other = unique_keys_.find(remembered.tube, remembered.key);
+    const UniqueKey* other = unique_keys_.find(remembered.tube, remembered.key);
     if (other != nullptr && other->id > remembered.id) return;
-    if (other != nullptr) forget_key(other);
     memory_.restore_part(UniqueKeys::cost_of(remembered.key));
     key = add_key(remembered.tube, remembered.key, remembered.id);
   }
@@ -330,7 +321,6 @@ void Engine::replay_moved(Time now, const Moved& moved) {
   job->tube = to;
   job->epoch = to->epoch;
   if (moved.keeps_key && !key.empty()) {
-    replace_key(to->name, key);
     memory_.restore_part(UniqueKeys::cost_of(key));
     make_tags(*job).unique = add_key(to->name, key, job->id);
     job->tags()->cooldown = cooldown;

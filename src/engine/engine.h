@@ -545,7 +545,6 @@ class Engine {
   void replay_paused(Time now, const Paused& paused);
   void replay_flushed(Time now, const Flushed& flushed);
   void add_tags(Job& job, const JobTags& tags);
-  void replace_key(std::string_view tube, std::string_view key);
   void replay_remembered(const Remembered& remembered);
   void replay_moved(Time now, const Moved& moved);
   void replay_policy(Time now, const PolicySet& set);

@@ -159,11 +159,14 @@ void Engine::free_key(UniqueKey* key) {
   plan_removal();
 }
 
-// The memory of a tube's record is not claimed with the put, which need not know whether the
-// tube has a record.
+// The memory of a tube's record is not claimed with the put, which need not know whether the tube
+// has a record. In a replay, the job or the cooldown that has the key no longer has it: two have
+// one key only after a salvage, which may have lost a `Removed`.
 UniqueKey* Engine::add_key(std::string_view tube, std::string_view name, JobId id) {
   if (!unique_keys_.has_keys(tube)) memory_.restore_part(UniqueKeys::cost_of_tube(tube));
-  return unique_keys_.add(tube, name, id);
+  if (UniqueKey* added = unique_keys_.add(tube, name, id)) return added;
+  forget_key(unique_keys_.find(tube, name));
+  return add_key(tube, name, id);
 }
 
 void Engine::erase_key(UniqueKey* key) {

@@ -61,7 +61,7 @@ class UniqueKeys {
   bool has_keys(std::string_view tube) const { return tubes_.contains(tube); }
   // Null: no job and no cooldown has the key. O(log tubes + log keys of the tube).
   UniqueKey* find(std::string_view tube, std::string_view key);
-  // Adds a key that belongs to the job. Precondition: find() gives null. The same cost.
+  // Adds a key that belongs to the job. Null: it is taken. The same cost.
   UniqueKey* add(std::string_view tube, std::string_view key, JobId id);
   // The key has a cooldown, or another. O(log cooldowns).
   void cool_down(UniqueKey* key, Time until);
