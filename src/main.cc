@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/planted.h"
 #include "config/command_line.h"
 #include "config/load.h"
 #include "config/print.h"
@@ -35,7 +36,7 @@ namespace {
 
 using namespace tubed;
 
-// "<3>" marks the line as an error in systemd's journal.
+// "<3>" marks the line as an error in systemd's journal, and "<4>" as a warning.
 int fail_with_line(int code, const std::string& line) {
   std::fprintf(stderr, "%s%s", os::stderr_is_the_journal() ? "<3>" : "", line.c_str());
   return code;
@@ -43,6 +44,11 @@ int fail_with_line(int code, const std::string& line) {
 
 int fail(int code, const std::string& message) {
   return fail_with_line(code, "tubed: " + message + '\n');
+}
+
+void warn(const std::string& message) {
+  std::fprintf(stderr, "%stubed: warning: %s\n", os::stderr_is_the_journal() ? "<4>" : "",
+               message.c_str());
 }
 
 void warn_of_few_descriptors(os::Log& log, const Settings& settings) {
@@ -71,12 +77,17 @@ bool is_local(const os::InheritedSocket& inherited) {
   return inherited.is_unix || (address && is_local(*address));
 }
 
-// Reads the files that the settings name. Warnings of a start are errors here.
-int check_access(const Settings& settings) {
+// Reads the files that the settings name, as a start does. Its errors are those of a start, and so
+// are its warnings: a reload and an upgrade of a package are refused if this fails.
+int check_settings(const CommandLine& line, const Settings& settings) {
   const auto files = server::load_access_files(settings);
   if (!files) return fail(kExitConfig, files.error().message);
-  const auto lines = server::complaints(*files, os::wall_time());
-  return lines.empty() ? 0 : fail(kExitConfig, lines.front());
+  auto warnings = server::complaints(*files, os::wall_time());
+  if (TUBED_PLANTED(warnings_fail_the_check) && !warnings.empty())
+    return fail(kExitConfig, warnings.front());
+  warnings.insert(warnings.begin(), line.warnings.begin(), line.warnings.end());
+  for (const std::string& warning : warnings) warn(warning);
+  return 0;
 }
 
 int serve(const CommandLine& line, const Settings& settings) {
@@ -145,7 +156,7 @@ int run(std::span<const char* const> args) {
   const auto settings = load_settings(line);
   if (!settings) return fail(kExitConfig, settings.error().message);
   if (line.print_config) std::fputs(print_settings(settings.value()).c_str(), stdout);
-  if (line.check_config) return check_access(settings.value());
+  if (line.check_config) return check_settings(line, settings.value());
   if (line.print_config) return 0;
   if (line.task == Task::drain) return server::drain_server(settings.value());
   if (const auto enough = expect_descriptors(line.task); !enough)

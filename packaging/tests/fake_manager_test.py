@@ -604,6 +604,85 @@ class Notify(ManagerTest):
             self.assertIn(f'to_change="{command}"', line)
 
 
+class Upgrade(ManagerTest):
+    """The script of the packages and the reload of the unit, for a server that works."""
+
+    SYSTEMD = pathlib.Path(__file__).resolve().parents[1] / "systemd"
+    UNIT = "tubed.service"
+    WARNED = '[[role]]\nname = "web"\nverbs = ["produce"]\n'
+    REFUSED = "[limits]\njob_bytes = 0x\n"
+
+    def setUp(self):
+        super().setUp()
+        # A copy, which an upgrade replaces while it runs.
+        self.program = self.directory / "tubed"
+        self.install()
+        self.config = self.write_config("")
+        self.daemon = self.start("--config", self.config, command=[str(self.program)])
+        unit = (self.SYSTEMD / self.UNIT).read_text(encoding="utf-8")
+        commands = [line.removeprefix("ExecReload=").replace("/usr/bin/tubed", str(self.program))
+                    .replace("/etc/tubed/tubed.toml", self.config)
+                    for line in unit.splitlines() if line.startswith("ExecReload=")]
+        self.assertEqual(len(commands), 2, commands)
+        (self.directory / "bin").mkdir()
+        self.systemctl = self.directory / "bin" / "systemctl"
+        self.systemctl.write_text(
+            "#!/bin/sh\nset -e\ncase $* in\n"
+            f"  'show --property=MainPID --value {self.UNIT}') echo $MAINPID ;;\n"
+            f"  'show --property=ActiveState --value {self.UNIT}') echo active ;;\n"
+            f"  'reload {self.UNIT}')\n    " + "\n    ".join(commands) + " ;;\n"
+            "  *) exit 99 ;;\nesac\n", encoding="utf-8")
+        self.systemctl.chmod(0o755)
+        self.environment = os.environ | {"MAINPID": str(self.daemon.pid), "TUBED_OPTIONS": "",
+                                         "PATH": f"{self.systemctl.parent}:{os.environ['PATH']}"}
+
+    def install(self):
+        new = self.program.with_suffix(".new")
+        shutil.copy(PROGRAM, new)
+        new.replace(self.program)
+
+    def run_command(self, *command):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=SECONDS, check=False, text=True,
+                              env=self.environment)
+        return done.returncode, done.stdout
+
+    def reload(self):
+        return self.run_command(str(self.systemctl), "reload", self.UNIT)
+
+    def upgrade(self):
+        self.install()
+        return self.run_command("sh", str(self.SYSTEMD / "restart-upgraded"), self.UNIT, "echo",
+                                "restart")
+
+    def test_warnings_refuse_neither_a_reload_nor_an_upgrade(self):
+        self.write_config(self.WARNED)
+        warning = "role web: it names no client, and no listener has it"
+        code, output = self.reload()
+        self.assertEqual((code, output), (0, f"tubed: warning: {warning}\n"))
+        self.daemon.wait_for_line(" info reloaded ")
+        self.assertIn(warning, self.daemon.wait_for_line(" warning check the access files "))
+        self.assertEqual(self.upgrade(), (0, f"tubed: warning: {warning}\nrestart\n"))
+
+    def test_errors_refuse_both(self):
+        self.write_config(self.REFUSED)
+        error = f"tubed: {self.config}:2: "
+        code, output = self.reload()
+        self.assertEqual((code, output.count("\n"), output.startswith(error)), (78, 1, True), output)
+        code, output = self.upgrade()
+        first, *others = output.splitlines()
+        self.assertTrue(first.startswith(error), output)
+        self.assertEqual((code, others), (0, [
+            f"tubed: the new version does not accept the settings: see journalctl -u {self.UNIT}",
+            "tubed: the old process still serves; correct the settings, then: "
+            f"systemctl restart {self.UNIT}"]))
+        self.write_config("")
+        self.assertEqual(self.reload(), (0, ""))
+        self.daemon.wait_for_line(" info reloaded ")
+        self.assertEqual(self.daemon.lines_with("not reloaded"), [])  # the server has had no signal
+        self.assertEqual(self.connect(self.daemon).ask("list-tube-used"), "USING default")
+
+
 class Watchdog(ManagerTest):
     LIMIT = 4  # seconds between two pings, at most
 

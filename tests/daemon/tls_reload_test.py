@@ -1,4 +1,4 @@
-"""The settings of TLS on the real daemon: a reload, the errors of --check-config, and listeners of
+"""The settings of TLS on the real daemon: a reload, what --check-config prints, and listeners of
 TLS whose sockets are passed on."""
 
 import os
@@ -158,7 +158,27 @@ class CheckConfig(TlsTest):
             self.assertEqual(errors, "")
             return None
         self.assertEqual((code, errors.count("\n")), (CONFIG, 1), errors)
+        # A start refuses the same.
+        started, _, log = run("--config", self.write_config(text))
+        self.assertEqual((started, log.splitlines()[-1] + "\n"), (CONFIG, errors), log)
         return errors.removeprefix("tubed: ").rstrip("\n")
+
+    def warnings(self, text, *flags):
+        """The warnings of --check-config. A start, which serves, logs the same in this order."""
+        path = self.write_config(text)
+        code, output, errors = run("--config", path, *flags, "--check-config")
+        self.assertEqual((code, output), (0, ""), errors)
+        begin = "tubed: warning: "
+        lines = errors.splitlines()
+        self.assertTrue(all(line.startswith(begin) for line in lines), errors)
+        found = [line.removeprefix(begin) for line in lines]
+        daemon = self.start("--config", path, *flags, listen=None)
+        logged = [line for line in daemon.lines_with(" warning ") if "descriptors" not in line]
+        self.assertEqual(len(logged), len(found), logged)
+        for line, warning in zip(logged, found):
+            self.assertIn(warning.replace('"', '\\"'), line)
+        self.end(daemon)
+        return found
 
     def check_files(self, certificate, key, **others):
         keys = {"address": "127.0.0.1:0", "tls.certificate": [certificate], "tls.key": [key]}
@@ -219,13 +239,28 @@ class CheckConfig(TlsTest):
     def test_dates(self):
         expired = self.authority.issue("x", not_after=days_from_now(-1))
         early = self.authority.issue("x", not_before=days_from_now(1), days=3)
-        self.assertRegex(self.check(self.listen(expired)),
-                         rf"^{expired.certificate}: expired on [-\d]+ [:\d]+ UTC$")
-        self.assertRegex(self.check(self.listen(early)),
-                         rf"^{early.certificate}: not valid before [-\d]+ [:\d]+ UTC$")
-        # A server with such a certificate starts all the same, and logs it.
-        daemon = self.serve(self.listen(expired))
-        self.assertIn(str(expired.certificate), daemon.wait_for_line("warning check the access"))
+        warning, = self.warnings(self.listen(expired))
+        self.assertRegex(warning, rf"^{expired.certificate}: expired on [-\d]+ [:\d]+ UTC$")
+        warning, = self.warnings(self.listen(early))
+        self.assertRegex(warning, rf"^{early.certificate}: not valid before [-\d]+ [:\d]+ UTC$")
+
+    def test_roles_and_listeners_that_do_not_match(self):
+        plain = table("[[listen]]", {"address": "127.0.0.1:0"})
+        local = table("[[listen]]", {"address": f"unix:{self.directory / 'socket'}", "auth": "peer"})
+        users = table("[[role]]", {"name": "local", "verbs": ["produce"], "users": ["root"]})
+        path, tokens = self.tokens(f"web-1 sha256:{'0' * 64}\n")
+        for text, *expected in (
+                (plain + table("[[role]]", {"name": "web", "verbs": ["produce"]}),
+                 "role web: it names no client, and no listener has it"),
+                (plain + users, 'role local: users or groups, and no listener has auth = "peer"'),
+                (local, 'auth = "peer", and no role has users or groups'),
+                (tokens + plain, f"{path}: token web-1: no role names it",
+                 'auth.tokens, and no listener has auth = "token"'),
+                (local + users,)):
+            with self.subTest(text):
+                self.assertEqual(self.warnings(text), expected)
+        self.assertEqual(self.warnings(local, "-n"), [
+            "-n: ignored: compaction is automatic", 'auth = "peer", and no role has users or groups'])
 
     def tokens(self, text, mode=0o600):
         path = self.make("tokens", text.encode())
@@ -238,9 +273,11 @@ class CheckConfig(TlsTest):
         listen = self.listen(keys={"auth": "token"})
         path, good = self.tokens(line)
         self.assertIsNone(self.check(good + listen + role))
-        self.assertEqual(self.check(good + listen + role.replace("web-1", "web-2")),
-                         f"role web: no token web-2 in {path}")
-        self.assertEqual(self.check(good + listen), f"{path}: token web-1: no role names it")
+        self.assertEqual(self.warnings(good + listen + role.replace("web-1", "web-2")),
+                         [f"role web: no token web-2 in {path}",
+                          f"{path}: token web-1: no role names it"])
+        self.assertEqual(self.warnings(good + listen),
+                         [f"{path}: token web-1: no role names it", 'auth = "token", and no role has tokens'])
         for name in ("users", "groups"):
             text = table("[[role]]", {"name": "web", "verbs": ["produce"], name: ["no-such-name"]})
             self.assertEqual(self.check(text), f"role web: no {name[:-1]} no-such-name")

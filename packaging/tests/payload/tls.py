@@ -185,9 +185,9 @@ def a_service_with_tls_and_two_roles_by_its_page():
 
 
 def mistakes_by_the_page():
-    """Each line that the page shows for --check-config."""
-    mode, pair, token = re.search(r"^```\n(tubed: .*?)^```", section("3. Settings"),
-                                  re.M | re.S)[1].splitlines(keepends=True)
+    """Each line that the page shows for --check-config: two errors, and a warning."""
+    errors, token = re.findall(r"^```\n(tubed: .*?)^```", section("3. Settings"), re.M | re.S)
+    mode, pair = errors.splitlines(keepends=True)
     key, tokens = FILES / "key.pem", FILES.parent / "tokens"
     key.chmod(0o644)
     equal(check_settings(78), mode)
@@ -198,7 +198,7 @@ def mistakes_by_the_page():
     key.write_bytes(good)
     good = tokens.read_bytes()
     in_directory("tubectl token new web-2 --token-file web-2.token >> /etc/tubed/tokens")
-    equal(check_settings(78), token)
+    equal(check_settings(), token)
     tokens.write_bytes(good)
 
 
@@ -268,7 +268,7 @@ def a_reload_with_another_certificate():
     equal(served_serial(), after)
     client.put(b"of an open connection")
     equal(show("MainPID"), process)
-    # Half of a pair, a damaged file and an expired certificate do not replace the pair in use.
+    # Half of a pair and a damaged file do not replace the pair in use.
     good = CERTIFICATE.read_bytes()
     in_directory("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 9 "
                  f"-subj /CN={NAME} -keyout half.key -out {CERTIFICATE}")
@@ -277,15 +277,17 @@ def a_reload_with_another_certificate():
     reload_refused(reason)
     CERTIFICATE.write_bytes(good[:200])
     reload_refused(f"{CERTIFICATE}: no certificate in PEM")
-    new_certificate(days=-1)
-    reload_refused(f"{CERTIFICATE}: expired on ")
     equal(served_serial(), after)
-    CERTIFICATE.write_bytes(good[:200])
     # A signal that comes past the check of the unit is refused by the server.
     systemctl("kill", "--kill-whom=main", "-s", "HUP", UNIT)
     until("the line", lambda: "not reloaded" in journal("-u", UNIT, "-n", "5"))
     equal(served_serial(), after)
     client.put(b"again")
+    # As at a start, an expired certificate is a warning.
+    new_certificate(days=-1)
+    reload()
+    output = journal("-u", UNIT, "-n", "20")
+    true(f"{CERTIFICATE}: expired on " in output, output)
     new_certificate()
     reload()
     equal(served_serial(), serial_on_disk())
@@ -312,18 +314,16 @@ def a_removed_token_and_its_clients():
     tokens = FILES.parent / "tokens"
     good = tokens.read_text(encoding="utf-8")
     replace_in_settings('\ntokens = ["web-1"]\n', "\ntokens = []\n")
-    reload_refused(f"{tokens}: token web-1: no role names it")
-    equal(web.ask("use mail.out"), "USING mail.out")
     tokens.write_text(re.sub("^web-1 .*\n", "", good, flags=re.M), encoding="utf-8")
-    reload_refused("role web: it names no client, and no listener has it")
-    settings = CONFIG.read_text(encoding="utf-8")
-    write_settings(re.sub(r'\[\[role\]\]\nname = "web"\n(?:\w.*\n)+', "", settings))
+    equal(web.ask("use mail.out"), "USING mail.out")
     reload()
+    output = journal("-u", UNIT, "-n", "20")
+    true("role web: it names no client, and no listener has it" in output, output)
     equal(web.rest(), b"")
     true(worker.ask("watch mail.out").startswith("WATCHING "), "the other role's client")
     output = tubectl("put", "-t", "mail.out", "x", token="web-1", code=1)
     true("does not accept the token" in output, output)
-    write_settings(settings.replace("\ntokens = []\n", '\ntokens = ["web-1"]\n'))
+    replace_in_settings("\ntokens = []\n", '\ntokens = ["web-1"]\n')
     tokens.write_text(good, encoding="utf-8")
     reload()
     put_and_work()
@@ -338,12 +338,9 @@ def clients_with_certificates():
     changed = re.sub(r"\[\[listen\]\]\naddress = \"0\.0\.0\.0:11301\"\n.*?\n\n", listener[0], good,
                      flags=re.S)
     subjects = re.search(r"^subjects = .*\n", listener[1], re.M)[0]
-    for tokens, instead in (('\ntokens = ["worker-1"]\n', f"\n{subjects}"),
-                            ('\ntokens = ["web-1"]\n', '\nsubjects = ["CN=web 1"]\n'),
-                            (f'\ntokens = "{FILES.parent / "tokens"}"\n', "\n")):
-        equal((tokens, changed.count(tokens)), (tokens, 1))
-        changed = changed.replace(tokens, instead)
-    write_settings(changed)
+    tokens = '\ntokens = ["worker-1"]\n'
+    true(changed != good and tokens in changed, changed)
+    write_settings(changed.replace(tokens, tokens + subjects))
     reload()
     output = commands("Certificates of clients")
     true("subject=CN=worker 1\n" in output and "current-jobs-ready" in output, output)
