@@ -103,4 +103,12 @@ Problem stopping() {
           .detail = "The server is stopping: try again later, or use another server."};
 }
 
+Problem closed() {
+  return {.status = 503,
+          .kind = "closed",
+          .title = "Closed",
+          .detail = "The server has ended the request before its answer: the command may have run.",
+          .may_have_run = true};
+}
+
 }  // namespace tubed::api

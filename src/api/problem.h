@@ -13,6 +13,7 @@ struct Problem {
   std::string_view title;  // "Not found"
   std::string detail = {};
   std::string_view reply = {};  // the protocol's word, if it was a command's answer
+  bool may_have_run = false;    // to send the request again may run its command twice
 };
 
 // One JSON object: type, title, status, detail, reply.
@@ -41,5 +42,7 @@ Problem no_cluster();
 Problem not_the_leader(std::string detail);
 // The server has begun to stop.
 Problem stopping();
+// The client of the queue that ran the request was closed before its answer.
+Problem closed();
 
 }  // namespace tubed::api

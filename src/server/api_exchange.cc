@@ -74,11 +74,12 @@ void ApiExchange::start() {
   client_.channel->send(script_->first_input());
 }
 
-// The response is the problem, and no command runs.
+// The response is the problem, and no further command runs.
 void ApiExchange::refuse(const api::Problem& problem) {
   api::Response response = api::response_of(problem);
   head_ = response.head;
   head_->bytes = to_pass_ = response.text.size();
+  may_have_run_ = problem.may_have_run;
   arrived_ = std::move(response.text);
   if (client_) {
     client_.client->conversation().set_writer(nullptr);
@@ -165,18 +166,13 @@ void ApiExchange::complete() {
 void ApiExchange::on_channel_closed() {
   client_ = {};
   host_.client_lost(request_.options.token);
-  if (!head_) {
-    return refuse({.status = 503,
-                   .kind = "closed",
-                   .title = "Closed",
-                   .detail = "The server has ended the request before its answer."});
-  }
+  if (!head_) return refuse(api::closed());
   resume();
 }
 
 std::optional<loop::HttpHead> ApiExchange::head() {
   if (!head_) return std::nullopt;
-  return http_head(*head_);
+  return http_head(*head_, may_have_run_);
 }
 
 loop::HttpExchange::Next ApiExchange::next_part(std::size_t bytes, std::string& text) {

@@ -122,6 +122,7 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   bool kept_ = false;  // a job that it has reserved is that of a reservation
   bool sent_ = false;
   std::optional<api::FrameHead> head_;
+  bool may_have_run_ = false;    // as api::Problem says
   std::string arrived_;          // of the frame
   std::size_t passed_ = 0;       // bytes of arrived_ that were passed on
   std::uint64_t to_arrive_ = 0;  // bytes of the content

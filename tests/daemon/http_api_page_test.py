@@ -1,6 +1,8 @@
 """The commands and programs of docs/http-api.md, unchanged but for the server's address."""
 
+import http.server
 import json
+import os
 import pathlib
 import queue
 import re
@@ -92,11 +94,12 @@ class HttpApiPage(DaemonTest):
             self.assertEqual(producer.wait(SECONDS), 0)
         self.assertEqual(worker.line(), "7 bytes")
 
-    def producer(self):
+    def producer(self, **environment):
         """The page's put, with the functions of worker.py, which is in the directory."""
         put = next(code for _, _, code in self.blocks if code.startswith('call("POST"'))
         program = f"import sys\nsys.path.insert(0, {str(self.directory)!r})\nfrom worker import *\n"
-        return subprocess.Popen([sys.executable, "-c", program + put])
+        return subprocess.Popen([sys.executable, "-c", program + put], env=os.environ | environment,
+                                stderr=subprocess.PIPE if environment else None, text=True)
 
     def test_a_program_tries_again_when_the_server_cannot_serve_it(self):
         (self.directory / "worker.py").write_text(self.named("worker.py"), encoding="utf-8")
@@ -107,6 +110,29 @@ class HttpApiPage(DaemonTest):
             self.assertEqual(client.ask("undrain"), "NOT_DRAINING")
             self.assertEqual(producer.wait(SECONDS), 0)
         self.assertEqual(client.stats()["current-jobs-ready"], 1)
+
+    def test_a_program_does_not_repeat_a_put_that_may_have_run(self):
+        (self.directory / "worker.py").write_text(self.named("worker.py"), encoding="utf-8")
+        puts = []
+
+        class Closed(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                puts.append(self.rfile.read(int(self.headers["Content-Length"])))
+                self.send_error(503 if len(puts) == 1 else 500)
+
+            def log_message(self, format, *arguments):
+                pass
+
+        with http.server.HTTPServer(("127.0.0.1", 0), Closed) as server:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            self.addCleanup(thread.join)
+            self.addCleanup(server.shutdown)
+            with self.producer(TUBED_API=f"http://127.0.0.1:{server.server_port}") as producer:
+                _, errors = producer.communicate(timeout=SECONDS)
+            server.shutdown()
+        self.assertIn("HTTP Error 503", errors)
+        self.assertEqual((producer.returncode, puts), (1, [b"to: ada"]))
 
     def test_a_job_that_fails_is_buried(self):
         (self.directory / "worker.py").write_text(self.named("worker.py"), encoding="utf-8")

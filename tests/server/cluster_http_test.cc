@@ -103,6 +103,7 @@ TEST_CASE("a node that does not serve runs no command and opens no client") {
   const auto is_refused = [&](const std::string& answer, std::string_view detail) {
     CHECK(status_in(answer) == "HTTP/1.1 503 Service Unavailable");
     CHECK(has(answer, "urn:tubed:problem:not-the-leader"));
+    CHECK(has(answer, "Retry-After: 1"));
     CHECK(has(answer, detail));
     CHECK(node.service.engine().info().sessions == 0);
   };

@@ -144,4 +144,20 @@ TEST_CASE("a client that leaves while its response waits for the log gets no job
   log.make_durable();
 }
 
+TEST_CASE("a change that may have run is not said to be one to repeat") {
+  HeldLog log;
+  HttpRig rig;
+  rig.service.set_log(log);
+  const os::Socket client = rig.send(HttpRig::request("POST", "/tubes/t/jobs", "x"));
+  REQUIRE(rig.run_until([&] { return rig.service.engine().info().total_jobs == 1; }));
+  // The job is in the queue, and its reply waits for the log.
+  rig.clients.close_all("test");
+  const std::string answer = rig.take_all(client);
+  CHECK(status_in(answer) == "HTTP/1.1 503 Service Unavailable");
+  CHECK(answer.find("urn:tubed:problem:closed") != std::string::npos);
+  CHECK(answer.find("Retry-After") == std::string::npos);
+  CHECK(rig.service.engine().info().total_jobs == 1);
+  log.make_durable();
+}
+
 }  // namespace tubed::server_test

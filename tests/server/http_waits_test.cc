@@ -1,9 +1,14 @@
 // Requests of the API that wait, the places that they leave to others, and what HTTP refuses.
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "api/answer_json.h"
+#include "api/problem.h"
+#include "protocol/reply.h"
+#include "server/api_answers.h"
 #include "server/wait_slots.h"
 #include "tests/server/http_rig.h"
 
@@ -11,6 +16,7 @@ namespace tubed::server_test {
 
 using loop_test::has_line;
 using loop_test::status_in;
+using server::http_head;
 using server::WaitSlots;
 using Taken = server::WaitSlots::Taken;
 
@@ -66,6 +72,24 @@ TEST_CASE("a refusal that will not last says when to try again") {
   CHECK(status_in(refused) == "HTTP/1.1 503 Service Unavailable");
   CHECK(has_line(refused, "Retry-After: 1"));
   CHECK_FALSE(has_line(rig.ask(HttpRig::request("GET", "/jobs/1")), "Retry-After: 1"));
+}
+
+TEST_CASE("of the problems that do not last, those that ran nothing say when to try again") {
+  const auto says_when = [](const api::Problem& problem) {
+    const auto of_head = http_head(api::response_of(problem).head, problem.may_have_run);
+    const auto has = [](const loop::HttpHeaders& headers) {
+      return std::ranges::any_of(headers,
+                                 [](const auto& one) { return one.first == "Retry-After"; });
+    };
+    const bool says = has(server::http_response(problem).headers);
+    CHECK(says == has(of_head.headers));
+    return says;
+  };
+  CHECK(says_when(api::problem_of(protocol::word::kDraining)));
+  CHECK(says_when(api::stopping()));
+  CHECK(says_when(api::not_the_leader("The leader is b.")));
+  CHECK_FALSE(says_when(api::closed()));
+  CHECK_FALSE(says_when(api::problem_of(protocol::word::kOutOfMemory)));
 }
 
 TEST_CASE("metrics are shown under the names of the API, and the probes under each name") {

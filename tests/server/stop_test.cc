@@ -217,6 +217,7 @@ TEST_CASE("requests over HTTP that arrive while the journal is closed are refuse
     CAPTURE(peer->answer);
     CHECK(peer->answer.find("HTTP/1.1 503 ") != std::string::npos);
     CHECK(peer->answer.find("urn:tubed:problem:stopping") != std::string::npos);
+    CHECK(peer->answer.find("\r\nRetry-After: 1\r\n") != std::string::npos);
     CHECK(peer->answer.find("\r\nConnection: close\r\n") != std::string::npos);
   }
   CHECK(place.lines.back().find("stopped") != std::string::npos);

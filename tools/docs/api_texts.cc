@@ -225,6 +225,7 @@ constexpr auto kCommonProblems = std::to_array<CommonProblem>({
     {421, "", "The Host is no name of this server (http.hosts)."},
     {503, "", "Too many requests are under way."},
     {503, "", "The server is stopping."},
+    {503, "", "The server has ended the request before its answer, and the command may have run."},
     {503, "", "The server is a node of a cluster and does not serve clients."},
     {507, "OUT_OF_MEMORY", "The role has as many connections as it may."},
 });
