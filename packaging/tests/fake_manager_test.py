@@ -1068,6 +1068,44 @@ class DrainTask(ManagerTest):
             self.assertEqual(errors, "tubed: The server was stopped before it had drained\n")
             self.assertEqual(daemon.wait(), code)
 
+    def start_old_server(self):
+        """A process that has the pid file of a tubed 2.0.0. It prints "drains" at SIGUSR1, and ends with its
+        input."""
+        program = ("import fcntl, os, signal, sys\n"
+                   "signal.signal(signal.SIGUSR1, lambda *_: os.write(1, b'drains\\n'))\n"
+                   "file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o644)\n"
+                   "fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+                   "os.write(file, b'%d\\n' % os.getpid())\n"
+                   "print('serves', flush=True)\n"
+                   "os.read(0, 1)\n"
+                   "os.unlink(sys.argv[1])\n")
+        server = subprocess.Popen([sys.executable, "-I", "-S", "-c", program, str(self.pid_file)], text=True,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+        def end():
+            server.kill()
+            server.wait(SECONDS)
+            server.stdin.close()
+            server.stdout.close()
+        self.addCleanup(end)
+        self.assertEqual(server.stdout.readline(), "serves\n")
+        return server
+
+    def test_a_server_of_2_0_0_does_not_report_its_state(self):
+        signalled = "The server, a tubed 2.0.0, has SIGUSR1, and does not report whether it drains.\n"
+        server = self.start_old_server()
+        self.assertEqual(run("--config", self.config("never"), "--drain"), (0, signalled, ""))
+        self.assertEqual(server.stdout.readline(), "drains\n")
+        self.assertIsNone(server.poll())
+        task = self.start_task(self.config("when-idle"))
+        self.assertEqual(task.stdout.readline(), signalled)
+        self.assertEqual(server.stdout.readline(), "drains\n")
+        self.assertIsNone(task.poll())
+        server.stdin.close()
+        self.assertEqual(task.communicate(timeout=SECONDS),
+                         ("The server has ended; whether it had drained is not known.\n", ""))
+        self.assertEqual((task.returncode, server.wait(SECONDS)), (0, 0))
+
     def refused(self, config):
         code, _, errors = run("--config", config, "--drain")
         self.assertEqual(code, 75, errors)

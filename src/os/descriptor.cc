@@ -25,8 +25,9 @@ Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);
 }
 
-Result<void> lock_file(const Descriptor& file, const std::string& subject) {
+Result<void> lock_file(const Descriptor& file, const std::string& subject, std::int64_t bytes) {
   struct flock lock = whole_file();
+  lock.l_len = bytes;
   if (::fcntl(file.number(), F_SETLK, &lock) == 0) return {};
   if (errno != EACCES && errno != EAGAIN) {
     return Error{fmt::format("{} cannot be locked: {}", subject, error_text(errno))};

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <string_view>
 
 #include <fcntl.h>
@@ -9,20 +10,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/planted.h"
+
 namespace tubed::os {
 
 namespace {
 
 constexpr mode_t kMode = 0644;
 
-// The byte of the flag. It is locked, as the whole file is, while the flag is not set.
-struct flock flag_lock(int type) {
+// The byte of the flag. It is locked, as all bytes before it are, while the flag is not set.
+constexpr std::int64_t kFlag = std::int64_t{1} << 20;
+// Locked by servers that have no flag (2.0.0): they lock the whole file.
+constexpr std::int64_t kNoFlag = kFlag + 1;
+
+struct flock byte_lock(std::int64_t byte, int type) {
   struct flock lock {};
   lock.l_type = static_cast<decltype(lock.l_type)>(type);
   lock.l_whence = SEEK_SET;
-  lock.l_start = off_t{1} << 20;
+  lock.l_start = byte;
   lock.l_len = 1;
   return lock;
+}
+
+// By another process. Nothing: the kernel does not say.
+std::optional<bool> is_locked(const Descriptor& file, std::int64_t byte) {
+  struct flock lock = byte_lock(byte, F_WRLCK);
+  if (::fcntl(file.number(), F_GETLK, &lock) != 0) return {};
+  return lock.l_type != F_UNLCK;
 }
 
 Error pid_file_error(const std::string& path, int error) {
@@ -53,7 +67,7 @@ Result<std::unique_ptr<PidFile>> PidFile::open(const std::string& path) {
         ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode));
     if (!file) return pid_file_error(path, errno);
     if (!is_regular(file)) return Error{fmt::format("pid_file {}: not a regular file", path)};
-    TRY(lock_file(file, "pid_file " + path));
+    TRY(lock_file(file, "pid_file " + path, kNoFlag));
     // The previous holder may have removed the path before it released the lock.
   } while (!is_at(path, file));
   const std::string text = fmt::format("{}\n", ::getpid());
@@ -69,7 +83,7 @@ PidFile::~PidFile() {
 }
 
 void PidFile::set_flag(bool set) {
-  struct flock lock = flag_lock(set ? F_UNLCK : F_WRLCK);
+  struct flock lock = byte_lock(kFlag, set ? F_UNLCK : F_WRLCK);
   ::fcntl(file_.number(), F_SETLK, &lock);
 }
 
@@ -89,15 +103,15 @@ Result<OtherPidFile> OtherPidFile::open(const std::string& path) {
   if (!file) return pid_file_error(path, errno);
   const std::uint64_t holder = lock_holder(file);
   if (holder == 0) return Error{fmt::format("pid_file {}: no server keeps it", path)};
-  return OtherPidFile(std::move(file), holder);
+  const bool has_flag =
+      !is_locked(file, kNoFlag).value_or(true) || TUBED_PLANTED(each_pid_file_has_a_flag);
+  return OtherPidFile(std::move(file), holder, has_flag);
 }
 
 std::optional<bool> OtherPidFile::flag() const {
-  struct flock lock = flag_lock(F_WRLCK);
-  if (::fcntl(file_.number(), F_GETLK, &lock) != 0) return {};
-  const bool is_locked = lock.l_type != F_UNLCK;
-  if (!is_locked && lock_holder(file_) != process_) return {};
-  return !is_locked;
+  const auto locked = is_locked(file_, kFlag);
+  if (!locked || (!*locked && lock_holder(file_) != process_)) return {};
+  return !*locked;
 }
 
 std::string OtherPidFile::last_words() const {

@@ -6,7 +6,8 @@
 // The file also passes two messages on to `tubed --drain`, which shells that read the file do not
 // see: a flag, for which the process gives up the lock of one byte far beyond the contents, and
 // last words, which follow the process id in the file after its path was removed. Readers have
-// opened the file before.
+// opened the file before. The lock ends with the byte of the flag. tubed 2.0.0, which leaves no
+// messages, locks the whole file: the byte after the flag shows which of them holds the file.
 #pragma once
 
 #include <cstdint>
@@ -48,17 +49,20 @@ class OtherPidFile {
   static Result<OtherPidFile> open(const std::string& path);
   // The process that held the lock when the file was opened.
   std::uint64_t process() const { return process_; }
-  // No value: that process holds the file no longer.
+  // False: that process, a server of 2.0.0, leaves no messages.
+  bool has_flag() const { return has_flag_; }
+  // No value: that process holds the file no longer. Precondition: has_flag().
   std::optional<bool> flag() const;
   // Empty: the process has left none, or it has not ended.
   std::string last_words() const;
 
  private:
-  OtherPidFile(Descriptor file, std::uint64_t process)
-      : file_(std::move(file)), process_(process) {}
+  OtherPidFile(Descriptor file, std::uint64_t process, bool has_flag)
+      : file_(std::move(file)), process_(process), has_flag_(has_flag) {}
 
   Descriptor file_;
   std::uint64_t process_;
+  bool has_flag_;
 };
 
 }  // namespace tubed::os

@@ -151,7 +151,11 @@ class Draining {
 
   Result<void> begin() const { return process_.signal(SIGUSR1); }
 
-  // Waits until it drains or has ended.
+  // False: a server of 2.0.0, which does not say in its pid file whether it drains, or how it has
+  // ended.
+  bool reports() const { return !file_ || file_->has_flag(); }
+
+  // Waits until it drains or has ended. Precondition of this and of report(): reports().
   Result<void> wait_for_begin() const {
     const Time deadline = os::monotonic_now() + kBeginTimeout;
     while (state() != DrainState::drains) {
@@ -191,6 +195,7 @@ class Draining {
         service_(service_of(number)) {}
 
   DrainState state() const {
+    if (!reports()) return DrainState::unknown;
     if (file_) {
       const std::optional<bool> flag = file_->flag();
       if (!flag) return DrainState::unknown;
@@ -216,11 +221,17 @@ class Draining {
 Result<int> drain(const Settings& settings) {
   const Draining server = TRY(Draining::find(settings));
   TRY(server.begin());
-  TRY(server.wait_for_begin());
-  print_end_condition(settings);
+  if (server.reports()) {
+    TRY(server.wait_for_begin());
+    print_end_condition(settings);
+  } else {
+    print_now("The server, a tubed 2.0.0, has SIGUSR1, and does not report whether it drains.");
+  }
   if (settings.drain_exit == DrainExit::never) return 0;
   TRY(server.wait_for_end());
-  return server.report();
+  if (server.reports()) return server.report();
+  print_now("The server has ended; whether it had drained is not known.");
+  return 0;
 }
 
 }  // namespace

@@ -9,10 +9,12 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/descriptor.h"
 #include "os/process.h"
 #include "tests/loop/loopback.h"
 
@@ -164,6 +166,34 @@ TEST_CASE("a pid file passes a flag and last words on to processes that have it 
   ::close(to_child[1]);
   CHECK(exit_status_of(child) == 0);
   for (const int end : {to_parent[0], to_parent[1]}) ::close(end);
+}
+
+TEST_CASE("a pid file of 2.0.0, which has no flag, is recognised") {
+  Directory directory;
+  const std::string path = directory.file("tubed.pid");
+  {
+    auto file = PidFile::open(path);
+    REQUIRE(file.ok());
+    for (const bool set : {false, true, false}) {
+      (*file)->set_flag(set);
+      CHECK(holds_in_child([&] {
+        const auto other = OtherPidFile::open(path);
+        return other.ok() && other->has_flag() && other->flag() == set;
+      }));
+    }
+  }
+  // As 2.0.0 writes and locks it.
+  const os::Descriptor old(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  REQUIRE(os::lock_file(old, path).ok());
+  const std::string text = std::to_string(::getpid()) + "\n";
+  REQUIRE(::pwrite(old.number(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+  const auto we = static_cast<std::uint64_t>(::getpid());
+  CHECK(holds_in_child([&] {
+    const auto other = OtherPidFile::open(path);
+    return other.ok() && other->process() == we && !other->has_flag() &&
+           other->last_words().empty();
+  }));
+  CHECK(holds_in_child([&] { return !PidFile::open(path).ok(); }));
 }
 
 TEST_CASE("a path where no file can be created is an error") {
