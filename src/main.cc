@@ -14,7 +14,6 @@
 #include "config/command_line.h"
 #include "config/load.h"
 #include "config/print.h"
-#include "loop/http_server.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
 #include "loop/thread_pool.h"
@@ -27,6 +26,7 @@
 #include "os/startup.h"
 #include "server/access_files.h"
 #include "server/cluster_tasks.h"
+#include "server/descriptor_needs.h"
 #include "server/drain.h"
 #include "server/exit_codes.h"
 #include "server/server.h"
@@ -52,13 +52,13 @@ void warn(const std::string& message) {
 }
 
 void warn_of_few_descriptors(os::Log& log, const Settings& settings) {
-  // For listeners, the loop, the log, the journal, and HTTP connections without those that wait.
-  constexpr std::uint64_t kOwnDescriptors = 64 + loop::HttpServer::kMaxConnections;
   const std::uint64_t limit = os::descriptor_limit();
-  if (limit < settings.connections + kOwnDescriptors) {
-    log.warning(
-        "fewer file descriptors than connections",
-        {{"descriptors", limit}, {"limits.connections", std::uint64_t{settings.connections}}});
+  const std::uint64_t needed = server::most_descriptors(settings);
+  if (limit < needed) {
+    log.warning("fewer file descriptors than connections",
+                {{"descriptors", limit},
+                 {"needed", needed},
+                 {"limits.connections", std::uint64_t{settings.connections}}});
   }
 }
 

@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/planted.h"
 #include "os/descriptor.h"
 
 namespace tubed::loop {
@@ -24,12 +25,26 @@ using journal::Outcome;
 
 namespace {
 
+bool is_lack_of_descriptors(int error) {
+  return error == EMFILE || error == ENFILE;
+}
+
+// A lack of descriptors is no full disk, whose remedy would not help.
+std::string text_of(int error) {
+  if (!is_lack_of_descriptors(error) || TUBED_PLANTED(no_descriptor_is_a_full_disk))
+    return os::error_text(error);
+  return fmt::format("no descriptor is free, although the disk may have room: {} ({})",
+                     error == EMFILE ? "raise the limit of open files (LimitNOFILE=, ulimit -n)"
+                                     : "the machine has as many open files as fs.file-max allows",
+                     os::error_text(error));
+}
+
 Outcome failure_of(int error, const std::string& operation) {
   // A lack of descriptors is temporary too, and prevents another file as a full disk does.
-  const bool no_space =
-      error == ENOSPC || error == EDQUOT || error == EFBIG || error == EMFILE || error == ENFILE;
-  return {no_space ? Outcome::Kind::no_space : Outcome::Kind::failed,
-          fmt::format("{}: {}", operation, os::error_text(error))};
+  const bool no_space = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return {
+      no_space || is_lack_of_descriptors(error) ? Outcome::Kind::no_space : Outcome::Kind::failed,
+      fmt::format("{}: {}", operation, text_of(error))};
 }
 
 // The end of a write.

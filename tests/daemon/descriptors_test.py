@@ -103,6 +103,29 @@ class Descriptors(DaemonTest):
             self.assertEqual(client.ask("list-tube-used"), "USING default")
 
 
+class TooFewDescriptors(DaemonTest):
+    OWN, HELD, HTTP, WAITS = 64, 256, 128, 1000
+
+    def warning(self, descriptors, *flags):
+        """The line about too few descriptors; None: there is none before the listener is open."""
+        daemon = self.start("--limits-connections", "100", *flags, descriptors=descriptors)
+        lines = daemon.lines_with("fewer file descriptors than connections")
+        self.end(daemon)
+        return lines[0] if lines else None
+
+    def check(self, needed, *flags):
+        self.assertIsNone(self.warning(needed, *flags))
+        line = self.warning(needed - 1, *flags)
+        self.assertIn(f"descriptors={needed - 1} needed={needed} limits.connections=100", line)
+
+    def test_held_connections_are_counted(self):
+        self.check(100 + self.OWN + self.HELD + self.HTTP)
+
+    def test_requests_that_wait_are_counted(self):
+        self.check(100 + self.OWN + self.HELD + self.HTTP + self.WAITS,
+                   "--http-listen", "127.0.0.1:0", "--http-api", "read")
+
+
 class HeldConnections(DaemonTest):
     def test_refused_connections_take_no_descriptor_from_others(self):
         # No time passes in the server: what is held is never due.

@@ -227,7 +227,10 @@ TEST_CASE("a new file without a descriptor is no_space, and can be repeated") {
     NoDescriptors none;
     const Outcome outcome = place.create("file", "head", 100);
     CHECK(outcome.kind == Outcome::Kind::no_space);
-    CHECK(outcome.reason.ends_with("Too many open files"));
+    CHECK(outcome.reason ==
+          "creation of " + place.file("file.new") +
+              ": no descriptor is free, although the disk may have room: raise the limit of open "
+              "files (LimitNOFILE=, ulimit -n) (Too many open files)");
   }
   CHECK(place.create("file", "head", 100).ok());
 }
