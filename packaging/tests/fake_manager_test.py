@@ -918,7 +918,7 @@ class Drain(ManagerTest):
         self.connect(daemon).put()
         self.drain(daemon)
         daemon.signal(signal.SIGTERM)
-        self.assertRegex(self.last_status(daemon), "^stopping: ")
+        self.assertRegex(self.last_status(daemon), "^stopped: ")
 
     def test_sigusr2_cancels_a_drain(self):
         clock = StandingClock(self.directory)

@@ -30,6 +30,8 @@ constexpr std::chrono::milliseconds kUnitPollInterval{200};  // each asks system
 // The server may recover its journal before it takes the signal.
 constexpr std::chrono::minutes kBeginTimeout{10};
 constexpr std::uint64_t kNoProcess = ~std::uint64_t{0};
+// The last status of a server of 2.0.0 begins with this.
+constexpr const char* kStatusOf200 = "stopping";
 
 // Flushes stdout, because the next step may take minutes.
 void print_now(const std::string& line) {
@@ -102,14 +104,19 @@ void report_sockets(const std::string& name, const UnitState& service) {
 // Prints how the server `name` has ended, of which `status` is the last status, and returns the
 // exit code. An error if it did not drain.
 Result<int> report_end(const std::string& name, std::string_view status) {
-  if (status.starts_with("drain.timeout")) {
-    fmt::print(stderr, "tubed: {} has ended before it had drained: {}\n", name, status);
-    return kExitDrainTimedOut;
+  switch (drain_result_of(status)) {
+    case DrainResult::timed_out:
+      fmt::print(stderr, "tubed: {} has ended before it had drained: {}\n", name, status);
+      return kExitDrainTimedOut;
+    case DrainResult::stopped:
+      return Error{name + " was stopped before it had drained"};
+    case DrainResult::drained:
+      print_now(fmt::format("{} has ended, {}.", name, status));
+      break;
+    case DrainResult::unknown:
+      print_now(fmt::format("{} has ended; whether it had drained is not known.", name));
+      break;
   }
-  if (!status.starts_with("drained") && !TUBED_PLANTED(drain_believes_any_end)) {
-    return Error{name + " was stopped before it had drained"};
-  }
-  print_now(fmt::format("{} has ended, {}.", name, status));
   return 0;
 }
 
@@ -155,7 +162,7 @@ class Draining {
   // ended.
   bool reports() const { return !file_ || file_->has_flag(); }
 
-  // Waits until it drains or has ended. Precondition of this and of report(): reports().
+  // Waits until it drains or has ended. Precondition: reports().
   Result<void> wait_for_begin() const {
     const Time deadline = os::monotonic_now() + kBeginTimeout;
     while (state() != DrainState::drains) {
@@ -184,7 +191,8 @@ class Draining {
 
   Result<int> report() const {
     if (!service_.empty()) return report_service(service_, number_);
-    return report_end("The server", file_ ? file_->last_words() : "");
+    const bool is_silent = !reports();
+    return report_end("The server", is_silent ? kStatusOf200 : file_ ? file_->last_words() : "");
   }
 
  private:
@@ -229,12 +237,19 @@ Result<int> drain(const Settings& settings) {
   }
   if (settings.drain_exit == DrainExit::never) return 0;
   TRY(server.wait_for_end());
-  if (server.reports()) return server.report();
-  print_now("The server has ended; whether it had drained is not known.");
-  return 0;
+  return server.report();
 }
 
 }  // namespace
+
+DrainResult drain_result_of(std::string_view last_status) {
+  if (last_status.starts_with("drain.timeout")) return DrainResult::timed_out;
+  if (last_status.starts_with("drained") || TUBED_PLANTED(drain_believes_any_end))
+    return DrainResult::drained;
+  if (last_status.starts_with(kStatusOf200) && !TUBED_PLANTED(end_of_2_0_0_is_a_stop))
+    return DrainResult::unknown;
+  return DrainResult::stopped;
+}
 
 int drain_server(const Settings& settings) {
   const auto drained = drain(settings);

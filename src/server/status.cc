@@ -10,7 +10,10 @@ namespace {
 
 std::string_view state(const commands::Service& service, const Lifecycle& lifecycle) {
   if (lifecycle.drain_timed_out()) return "drain.timeout is over";
-  if (lifecycle.stopping()) return lifecycle.drained() ? "drained" : "stopping";
+  if (lifecycle.drained()) return "drained";
+  // Distinguishes this end from that of 2.0.0, which is "stopping" after a drain too (drain.h).
+  if (lifecycle.phase() >= Phase::closing) return "stopped";
+  if (lifecycle.stopping()) return "stopping";
   if (service.draining()) return "draining";
   if (service.log().stats().full) return "refusing puts, the journal has no space";
   if (service.engine().memory_is_short()) return "refusing puts, limits.job_memory is reached";

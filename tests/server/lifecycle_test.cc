@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "loop/signal.h"
+#include "server/drain.h"
 #include "server/exit_codes.h"
 #include "server/status.h"
 #include "tests/loop/loopback.h"
@@ -181,6 +182,34 @@ TEST_CASE("drain.timeout interrupts the reserved jobs, and ends with an exit cod
   CHECK(server.count("drain.timeout is over interrupted=1 ") == 1);
   CHECK(server.status() ==
         "drain.timeout is over, 1 jobs interrupted: 2 ready jobs, 0 delayed, 0 buried are lost");
+}
+
+TEST_CASE("the last status shows how a server that drains has ended, but for 2.0.0") {
+  using server::drain_result_of;
+  using server::DrainResult;
+  const auto last_status = [](const auto& end) {
+    Backlog server(DrainExit::when_idle);
+    server.lifecycle.drain(true);
+    end(server);
+    REQUIRE(server.ends());
+    return server.status();
+  };
+  const auto stopped = last_status([](Backlog& server) { server.lifecycle.stop_requested(); });
+  CHECK(stopped == "stopped: 2 ready jobs, 0 reserved, 0 connections");
+  CHECK(drain_result_of(stopped) == DrainResult::stopped);
+  CHECK(drain_result_of("") == DrainResult::stopped);
+  CHECK(drain_result_of("draining: 2 ready jobs, 0 reserved, 1 connections") ==
+        DrainResult::stopped);
+  const auto drained =
+      last_status([](Backlog& server) { write_all(server.busy, "release 1 0 0\r\n"); });
+  CHECK(drain_result_of(drained) == DrainResult::drained);
+  CHECK(drain_result_of(last_status([](Backlog& server) {
+          server.settings.drain_timeout = std::chrono::milliseconds(1);
+          server.lifecycle.drain_settings_changed();
+        })) == DrainResult::timed_out);
+  // As 2.0.0 ends, with or without a drain.
+  CHECK(drain_result_of("stopping: 2 ready jobs, 0 reserved, 0 connections") ==
+        DrainResult::unknown);
 }
 
 TEST_CASE("a client that has asked for it learns that the server has drained") {
