@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -77,9 +78,28 @@ bool is_local(const os::InheritedSocket& inherited) {
   return inherited.is_unix || (address && is_local(*address));
 }
 
+struct Refusal {
+  int code;  // of a start
+  std::string message;
+};
+
+// Why this process cannot serve with these settings, before it opens anything.
+std::optional<Refusal> refusal_of(const Settings& settings) {
+  if (settings.cluster.enabled() && !os::may_open_tcp()) {
+    return Refusal{server::kExitCannotListen,
+                   "cluster.name: this service has no network: see CLUSTER MODE in tubed(8)"};
+  }
+  if (!settings.user.empty() && !os::is_user(settings.user))
+    return Refusal{server::kExitNoUser, "no user " + settings.user};
+  return std::nullopt;
+}
+
 // Reads the files that the settings name, as a start does. Its errors are those of a start, and so
 // are its warnings: a reload and an upgrade of a package are refused if this fails.
 int check_settings(const CommandLine& line, const Settings& settings) {
+  const auto refusal = refusal_of(settings);
+  if (refusal && !TUBED_PLANTED(refused_settings_pass_the_check))
+    return fail(kExitConfig, refusal->message);
   const auto files = server::load_access_files(settings);
   if (!files) return fail(kExitConfig, files.error().message);
   auto warnings = server::complaints(*files, os::wall_time());
@@ -97,10 +117,7 @@ int serve(const CommandLine& line, const Settings& settings) {
   if (line.test_mode && !std::ranges::all_of(*inherited, [](auto& one) { return is_local(one); })) {
     return fail(kExitConfig, "in test mode inherited sockets are loopback or unix");
   }
-  if (settings.cluster.enabled() && !os::may_open_tcp()) {
-    return fail(server::kExitCannotListen,
-                "cluster.name: this service has no network: see CLUSTER MODE in tubed(8)");
-  }
+  if (const auto refusal = refusal_of(settings)) return fail(refusal->code, refusal->message);
   os::Log log;
   loop::Loop loop;
   server::Server server(

@@ -205,6 +205,10 @@ Result<bool> OtherProcess::ends_within(std::chrono::milliseconds limit) const {
   return found == 1;
 }
 
+bool is_user(const std::string& name) {
+  return ::getpwnam(name.c_str()) != nullptr;
+}
+
 Result<void> become_user(const std::string& user) {
   const passwd* entry = ::getpwnam(user.c_str());
   if (entry == nullptr) return Error{fmt::format("no user {}", user)};

@@ -96,6 +96,9 @@ class OtherProcess {
   Descriptor handle_;
 };
 
+// True if there is a user of this name, which become_user() takes.
+bool is_user(const std::string& name);
+
 // Changes to the user `user` and its groups; the process cannot change back. Does nothing if the
 // process already runs as this user. The error is one line.
 Result<void> become_user(const std::string& user);

@@ -30,11 +30,11 @@ def has_ipv6():
 class WithoutNetwork(DaemonTest):
     """A service that gets its sockets from systemd, and may open none itself."""
 
-    def refusal(self, *flags):
+    def refusal(self, *flags, code=CANNOT_LISTEN):
         done = subprocess.run([sys.executable, without_network.__file__, PROGRAM, *flags],
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS,
                               check=False, text=True)
-        self.assertEqual(done.returncode, CANNOT_LISTEN, done.stderr)
+        self.assertEqual(done.returncode, code, done.stderr)
         return done.stderr.splitlines()[-1]
 
     def test_a_tcp_socket_is_missing(self):
@@ -46,10 +46,13 @@ class WithoutNetwork(DaemonTest):
     def test_a_node_of_a_cluster(self):
         if "not built in" in run("--version")[1]:
             self.skipTest("cluster mode is not built in")
-        self.assertEqual(
-            self.refusal("--listen", f"unix:{self.directory}/socket", "-b", str(self.directory),
-                         "--cluster-name", "a", "--cluster-listen", "127.0.0.1"),
-            "tubed: cluster.name: this service has no network: see CLUSTER MODE in tubed(8)")
+        flags = ("--listen", f"unix:{self.directory}/socket", "-b", str(self.directory),
+                 "--cluster-name", "a", "--cluster-listen", "127.0.0.1")
+        reason = "tubed: cluster.name: this service has no network: see CLUSTER MODE in tubed(8)"
+        self.assertEqual(self.refusal(*flags), reason)
+        # So does the check in the same sandbox, with which a reload of the service begins.
+        self.assertEqual(self.refusal(*flags, "--check-config", code=78), reason)
+        self.assertEqual(run(*flags, "--check-config"), (0, "", ""))
         self.assertEqual(list(self.directory.iterdir()), [])
 
 
@@ -191,9 +194,10 @@ class Listeners(DaemonTest):
 class Privileges(DaemonTest):
     def test_an_unknown_user(self):
         path = self.directory / "socket"
-        code, _, errors = run("--listen", f"unix:{path}", "-u", "no-such-user")
-        self.assertEqual(code, 77)
-        self.assertIn("tubed: no user no-such-user", errors)
+        flags = ("--listen", f"unix:{path}", "-u", "no-such-user")
+        refused = "tubed: no user no-such-user\n"
+        self.assertEqual(run(*flags), (77, "", refused))
+        self.assertEqual(run(*flags, "--check-config"), (78, "", refused))
         self.assertFalse(path.exists())
 
     def test_the_daemon_becomes_the_user_permanently(self):
