@@ -57,8 +57,7 @@ void ApiExchange::start() {
   host_.begin_tick();
   // The server may have begun to stop, or lost its leadership, while the body arrived.
   auto problem = host_.not_serving();
-  if (!problem)
-    problem = client_ ? host_.check_level(request_.operation) : host_.admit_again(request_);
+  if (!problem) problem = client_ ? host_.check_again(request_) : host_.admit_again(request_);
   if (!problem && waits) problem = host_.begin_wait(request_.role);
   if (problem) return refuse(*problem);
   if (waits) {
@@ -68,7 +67,7 @@ void ApiExchange::start() {
   script_ = std::move(std::get<std::unique_ptr<api::Script>>(made));
   if (!client_)
     client_ = host_.open_client(request_.address, *this, std::move(request_.admission),
-                                std::move(request_.identity));
+                                request_.identity);
   client_.client->conversation().set_writer(script_.get());
   script_->on_input([this](std::string_view line) { client_.channel->send(line); });
   client_.channel->send(script_->first_input());
@@ -118,7 +117,7 @@ void ApiExchange::send_end_of_body() {
   if (line_end_sent_ || !client_ || client_.channel->room() < kLineEnd.size()) return;
   // The settings may have changed while the body arrived.
   if (!head_) {
-    if (const auto problem = host_.check_level(request_.operation)) return refuse(*problem);
+    if (const auto problem = host_.check_again(request_)) return refuse(*problem);
   }
   line_end_sent_ = true;
   client_.channel->send(kLineEnd);

@@ -59,9 +59,8 @@ class ApiExchangeHost {
   // The settings and roles may have changed since the header of the request arrived: finds its role
   // again. The problem: the client may no longer send the request.
   virtual std::optional<api::Problem> admit_again(ApiRequest& request) const = 0;
-  // The same for a request that has a client already, whose conversation knows its role: the
-  // problem if the API no longer has the operation.
-  virtual std::optional<api::Problem> check_level(const api::Operation& operation) const = 0;
+  // The same for a request that has a client already, whose conversation knows its rights.
+  virtual std::optional<api::Problem> check_again(const ApiRequest& request) const = 0;
   // A request of a client with this role, or of none, may wait from now on, until end_wait(). The
   // problem: too many do already.
   virtual std::optional<api::Problem> begin_wait(std::string_view role) = 0;

@@ -394,10 +394,14 @@ std::optional<Problem> HttpApi::not_serving() const {
   return api::not_the_leader(not_serving_detail(*cluster));
 }
 
+std::optional<Problem> HttpApi::check_again(const ApiRequest& request) const {
+  if (!has_role_still(request.role, request.identity)) return unauthorized();
+  return check_level(request.operation);
+}
+
 std::optional<Problem> HttpApi::admit_again(ApiRequest& request) const {
   if (TUBED_PLANTED(api_role_of_the_header)) return std::nullopt;
-  if (!has_role_still(request.role, request.identity)) return unauthorized();
-  if (const auto problem = check_level(request.operation)) return problem;
+  if (const auto problem = check_again(request)) return problem;
   request.admission.role = request.role.empty() ? nullptr : service_.find_role(request.role);
   // Other requests may have begun meanwhile.
   if (request.admission.role != nullptr && request.admission.role->is_full())

@@ -67,7 +67,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   bool is_stopping() const;
   std::optional<api::Problem> not_serving() const override;
   std::optional<api::Problem> admit_again(ApiRequest& request) const override;
-  std::optional<api::Problem> check_level(const api::Operation& operation) const override;
+  std::optional<api::Problem> check_again(const ApiRequest& request) const override;
   std::optional<api::Problem> begin_wait(std::string_view role) override;
   void end_wait(std::string_view role) override { wait_slots_.give_back(role); }
   ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
@@ -80,6 +80,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   void client_lost(const std::string& token) override { reservations_.forget(token); }
 
   std::variant<Caller, loop::HttpReply> find_caller(const loop::HttpRequest& request);
+  std::optional<api::Problem> check_level(const api::Operation& operation) const;
   std::optional<api::Problem> check(const api::Operation& operation,
                                     const loop::HttpRequest& request,
                                     const loop::HttpServer& server, const Caller& caller) const;

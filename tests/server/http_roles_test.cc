@@ -1,6 +1,7 @@
 // Roles of the API that change while a request is under way.
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -94,13 +95,19 @@ TEST_CASE("a request whose rights change while its body arrives has the new righ
   rig.settings.http.api = HttpApiLevel::full;
   rig.set_role(true);
   CHECK(rig.call("POST", release).starts_with("200 "));
-  RoleRig other;
-  const auto to_token = [&] {
-    other.settings.http.role.clear();
-    other.settings.http.auth = AuthMode::token;
-    other.set_role(true);
-  };
-  CHECK(other.call_across("POST", "/tubes/t/kick", R"({"bound":1})", to_token) == "401");
+  const std::pair<std::string, std::string> requests[] = {{"/tubes/t/kick", R"({"bound":1})"},
+                                                          {"/tubes/t/jobs", body}};
+  for (const auto& request : requests) {
+    CAPTURE(request.first);
+    RoleRig other;
+    const auto to_token = [&other] {
+      other.settings.http.role.clear();
+      other.settings.http.auth = AuthMode::token;
+      other.set_role(true);
+    };
+    CHECK(other.call_across("POST", request.first, request.second, to_token) == "401");
+    CHECK(other.service.engine().info().total_jobs == 0);
+  }
 }
 
 }  // namespace tubed::server_test
