@@ -178,8 +178,8 @@ bool Conversation::is_still_allowed() {
     service_.engine().take_back(session_, context.now, batch->first.id, service_);
   }
   audit_unfinished();
-  running_.operation = {};
   reply_word(ruling.refusal);
+  end_operation();
   return false;
 }
 

@@ -119,8 +119,13 @@ void Conversation::abandon() {
 }
 
 void Conversation::has_drained() {
-  // Not into a block of lines that is still being written.
-  if (announces_drained_ && !in_progress(running_.operation)) reply_word(word::kDrained);
+  if (!announces_drained_) return;
+  // Not into the answer of a command in slices.
+  if (in_progress(running_.operation)) {
+    owes_drained_ = true;
+  } else {
+    reply_word(word::kDrained);
+  }
 }
 
 void Conversation::resume() {
@@ -488,7 +493,13 @@ void Conversation::run_command() {
   if (!is_whole_reply(answer) && !ends_command(answer)) return;
   if (principal_ != nullptr) [[unlikely]]
     audit_ran(answer);
-  if (in_progress(running_.operation)) running_.operation = {};
+  if (in_progress(running_.operation)) end_operation();
+}
+
+// After its answer.
+void Conversation::end_operation() {
+  running_.operation = {};
+  if (std::exchange(owes_drained_, false)) reply_word(word::kDrained);
 }
 
 // For an answer that is not a whole reply. True: the command has ended.

@@ -198,6 +198,7 @@ class Conversation {
   [[gnu::cold]] bool run_auth(std::string_view name, std::string_view text);
   Answer grant(Granted granted);
   void audit(AuditEvent::What what, std::string_view command) const;
+  void end_operation();
   [[gnu::cold]] void audit_ran(const Answer& answer);
   [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
   [[gnu::cold]] [[gnu::noinline]] bool is_still_allowed();
@@ -225,6 +226,7 @@ class Conversation {
   bool waits_until_input_ = false;  // of a reserve-with-abort, while waiting_
   bool shows_tubes_ = false;        // set-caps
   bool announces_drained_ = false;  // set-caps
+  bool owes_drained_ = false;       // the word that announces it, after the command in slices
   bool writes_plain_text_ = true;   // neither shows_tubes_ nor a writer_
   bool parked_ = false;
   bool peer_is_gone_ = false;

@@ -493,7 +493,8 @@ Answer drain(Context& context, const NoArguments&) {
 
 Answer undrain(Context& context, const NoArguments&) {
   context.service.request_drain(false, context.session);
-  return Status{word::kNotDraining};
+  // A server that drain mode is ending cannot be kept.
+  return Status{context.service.draining() ? word::kDraining : word::kNotDraining};
 }
 
 }  // namespace tubed::commands

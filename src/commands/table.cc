@@ -98,7 +98,9 @@ constexpr ReplyText kListJobs[] = {
     {"OK <bytes>",
      "Followed by a YAML list of texts: `next` and the id from which the next page begins, 0 after "
      "the last page; the names of the columns; and a line for each job."}};
-constexpr ReplyText kUndrain[] = {{"NOT_DRAINING", "Puts are accepted from now on."}};
+constexpr ReplyText kUndrain[] = {
+    {"NOT_DRAINING", "Puts are accepted from now on."},
+    {"DRAINING", "It is too late: drain mode has ended the server, which hands over and stops."}};
 
 constexpr ReplyText kReserveWithAbort[] = {
     kReserved, kDeadlineSoon, {"TIMED_OUT", "The client sent more, or half-closed."}};

@@ -246,9 +246,9 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
     if (snapshot != nullptr) snapshot->visit(replay);
     engine.end_replay();
   });
-  if (service_.draining())
-    end_drain_();  // with the new jobs: a waiting client gets none of the old
   recovered();
+  // With the new jobs: a waiting client gets none of the old.
+  if (service_.draining()) end_drain_();
 }
 
 std::string TestMode::dump() const {

@@ -373,6 +373,17 @@ TEST_CASE("a waiting client is read from until it has pipelined input") {
   CHECK(Talk::replies_of(*client) == "RESERVED 1 1\r\na\r\nUSING default\r\n");
 }
 
+TEST_CASE("undrain says that it is too late if its host keeps the server draining") {
+  Talk talk;
+  auto client = talk.connect();
+  talk.service.set_draining(true);
+  talk.service.on_drain_request([](bool, SessionId) {});
+  CHECK(Talk::exchange(*client, "undrain\r\n") == "DRAINING\r\n");
+  talk.service.on_drain_request(
+      [&](bool draining, SessionId) { talk.service.set_draining(draining); });
+  CHECK(Talk::exchange(*client, "undrain\r\n") == "NOT_DRAINING\r\n");
+}
+
 TEST_CASE("memory that a body claimed is returned when the body does not arrive") {
   Talk talk;
   const auto used = [&] { return talk.service.engine().info().memory_bytes; };

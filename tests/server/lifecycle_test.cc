@@ -262,7 +262,10 @@ TEST_CASE(
     return server.lifecycle.phase() == Phase::closed;
   }));
   list += loop_test::read_to_end(observer);
-  CHECK(list.find("DRAINED") == std::string::npos);
+  const std::size_t header = list.find("\r\n");
+  const std::size_t bytes = std::stoull(list.substr(3, header - 3));
+  REQUIRE(list.size() >= header + 4 + bytes);
+  CHECK(list.substr(header + 4 + bytes) == "DRAINED\r\n");
 }
 
 TEST_CASE("a node that was removed from its cluster ends with an exit code of its own") {
@@ -311,7 +314,7 @@ TEST_CASE("a drained leader that passes its leadership on first logs once that i
   CHECK(server.ask(client, "list-tube-used\r\n", "USING default\r\n") == "USING default\r\n");
   REQUIRE(stop);
   CHECK(server.lifecycle.phase() == Phase::serving);
-  // It is too late to end drain mode: the server stops whatever a signal says.
+  // It is too late to end drain mode: the server stops whatever a signal or a command says.
   server.lifecycle.drain(false);
   CHECK(server.service.draining());
   CHECK(server.count(" not draining") == 0);
