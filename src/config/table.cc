@@ -309,9 +309,10 @@ constexpr auto kSettings = std::to_array<Setting>({
     row<&Settings::http, &HttpApiSettings::hosts>(
         {.key = "http.hosts",
          .type = list_or_none("NAMES"),
-         .doc = "The names under which browsers and programs may reach the console, its API and "
-                "/metrics, beside localhost and numeric addresses. A request for another name is "
-                "refused, so that no web page can reach the server by a name of its own."}),
+         .doc =
+             "Names under which browsers and programs may reach the console, its API and /metrics, "
+             "in addition to localhost and numeric addresses. A request for another name is "
+             "refused, so that no web page can reach the server by a name of its own."}),
     row<&Settings::queue, &Limits::tubes_with_metrics>(
         {.key = "http.max_tubes",
          .type = count("tubes", 0, 1'000'000),
