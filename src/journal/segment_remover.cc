@@ -16,7 +16,7 @@ void SegmentRemover::go_on() {
     dead_since_ = appender_.appended();
     dead_up_to_ = liveness_.last_of_the_dead();
   }
-  if (!is_confirmed(*dead_since_)) return;
+  if (!is_confirmed(*dead_since_) && !TUBED_PLANTED(dead_segments_are_not_confirmed)) return;
   if (space_.removal_refused() && space_.retry_at() != kNever) return;
   if (!space_.full() || space_.exceeds_bound() || space_.removal_refused()) return remove();
   if (!preallocator_.growing()) reuse();

@@ -308,6 +308,50 @@ TEST_CASE("segments that die together are removed after one sync") {
   }
 }
 
+TEST_CASE(
+    "a power cut at any step of the removal of many segments restores the jobs that were left") {
+  constexpr std::uint64_t kStride = 2;
+  for (const Duration sync : {Duration::zero(), Duration{50ms}, Duration::max()}) {
+    bool is_over = false;
+    for (std::uint64_t step = 1; !is_over; step += kStride) {
+      CAPTURE(sync.count());
+      CAPTURE(step);
+      REQUIRE(step < 20'000);
+      TestDisk disk;
+      const auto queue = opened(disk, {.sync = sync, .segment_bytes = kSegmentBytes});
+      std::vector<JobId> jobs;
+      for (int i = 0; i < 2000; ++i) {
+        jobs.push_back(queue->put(300));
+        if (i % 9 == 0) queue->settle();
+      }
+      queue->settle();
+      REQUIRE(disk.names().size() > 8);
+      disk.crash_at(disk.steps() + step);
+      for (std::size_t i = 0; i + 5 < jobs.size(); ++i) queue->remove(jobs[i]);
+      for (int ticks = 0; !disk.off() && !is_over; ++ticks) {
+        REQUIRE(ticks < 20'000);
+        queue->remove(queue->put(10));
+        queue->journal().flush();
+        disk.run_one();
+        is_over = disk.names().size() <= 4;
+      }
+      if (is_over) break;
+      Random random(step);
+      TestDisk after = disk.after_crash(random, Fate::power_loss);
+      const auto restored = opened(after, {.sync = sync, .segment_bytes = kSegmentBytes});
+      const auto is_there = [&](JobId id) {
+        return restored->engine().job_info(restored->now(), id).has_value();
+      };
+      // A prefix of the changes: all puts and some removals, or the first puts.
+      const auto first = std::ranges::find_if(jobs, is_there);
+      const auto end = std::find_if_not(first, jobs.end(), is_there);
+      REQUIRE(std::none_of(end, jobs.end(), is_there));
+      CHECK((end == jobs.end() || first == jobs.begin()));
+      if (sync == Duration::zero()) CHECK(jobs.end() - first >= 5);
+    }
+  }
+}
+
 TEST_CASE("a pause outlives the segment that it was recorded in, and goes when it is over") {
   TestDisk disk;
   auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
