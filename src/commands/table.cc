@@ -372,7 +372,8 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .creates_tube = true})),
     added_after_2_0(command_in_slices<MoveJobsArguments, move_jobs>(
         {.name = "move-jobs",
-         .summary = "Moves the jobs of a tube in this state to another tube, this many at most.",
+         .summary = "Moves the jobs of a tube in this state to another tube, this many at most. A "
+                    "move to the tube itself moves none.",
          .replies = kMoveJobs,
          .access = Access::admin,
          .concerns = Concerns::argument,

@@ -226,11 +226,11 @@ class Engine {
   // Not found: also a job that another session holds. O(log n + log tubes). [extension: move-job]
   [[gnu::cold]] MoveResult move_job(SessionId session, Time now, JobId id, std::string_view tube,
                                     const std::optional<NewPlace>& place, Output& out);
-  // Begins to move the tube's jobs in this state, which is not reserved, `bound` at most. O(log
-  // tubes).
+  // Begins to move the tube's jobs in this state, which is not reserved, `bound` at most. The order
+  // is that of Tube::first(). O(log tubes).
   Slices begin_move(std::string_view tube, JobState state, std::uint64_t bound) const;
-  // Moves up to work_per_turn jobs to that tube and returns how many. move.left is the number still
-  // to move. No value: none was moved, because it would be one tube too many, or the tube is full.
+  // Moves up to work_per_turn jobs to that tube, none to their own, and returns how many. move.left
+  // is how many are left. No value: none was moved: it would be one tube too many, or it is full.
   [[gnu::cold]] std::optional<std::uint32_t> move_slice(Time now, Slices& move,
                                                         std::string_view tube, Output& out);
   // No value: no such job. False: a session holds it. O(log n). [extension: reprioritize]
@@ -252,7 +252,7 @@ class Engine {
   // The same, but the holder of a reserved job can still remove() it, and only jobs that are not
   // reserved are counted. No value: no such tube. O(reserved jobs of the tube).
   [[gnu::cold]] std::optional<std::uint64_t> truncate(Time now, std::string_view tube, Output& out);
-  // Begins a flush of the tube's jobs in this state, `bound` at most. O(log tubes).
+  // Begins a flush, in the order of Tube::first(), of `bound` jobs at most. O(log tubes).
   Slices begin_flush(std::string_view tube, JobState state, std::uint64_t bound) const;
   // Removes up to work_per_turn jobs and returns how many. flush.left is the number still to go.
   // Jobs that a truncate has left to their holders go as well. They are not counted, and their

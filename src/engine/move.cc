@@ -4,6 +4,7 @@
 // priority. The facts are `Placed`, if the job comes to rest in another place or has other marks,
 // and then `Moved`, if its tube is another; both are one unit. So a buried job is already the last
 // of the buried when it moves.
+#include "base/planted.h"
 #include "engine/engine.h"
 
 namespace tubed::engine {
@@ -33,7 +34,9 @@ std::optional<std::uint32_t> Engine::move_slice(Time now, Slices& move, std::str
     // Other sessions may have taken jobs since the last slice.
     Tube* from = tubes_.find(move.tube);
     Job* job = from == nullptr ? nullptr : first_of(from, move.state);
-    if (job == nullptr) {
+    // A job that stays would be the first again, and be moved instead of all others.
+    const bool stays = from != nullptr && from->name == tube && !TUBED_PLANTED(moves_to_own_tube);
+    if (job == nullptr || stays) {
       move.left = 0;
       break;
     }

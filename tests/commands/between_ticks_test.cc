@@ -1,9 +1,12 @@
 // Values that a conversation keeps from one tick to the next: what other clients do to their jobs,
 // tubes and sessions in between. batch_test.cc has the first job of a batch, authorization_test.cc
 // the role, and tube_list_cache_test.cc the list of tubes.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,6 +59,35 @@ void replace_tube(Sliced& sliced) {
   for (int i = 0; i < 12; ++i) Sliced::put(*sliced.other, "t", 9);
 }
 
+// Puts job `id`, the next of the used tube, into the state. Jobs with a smaller place come before
+// it; a buried job is the last of the buried.
+void put_in_state(Conversation& by, int id, int place, std::string_view state) {
+  const std::string number = std::to_string(place);
+  const bool delayed = state == "delayed";
+  const std::string line =
+      delayed ? "put 0 " + std::to_string(100 + place) : "put " + number + " 0";
+  const std::string job = std::to_string(id);
+  CHECK(Talk::exchange(by, line + " 600 1\r\nb\r\n") == "INSERTED " + job + "\r\n");
+  if (state == "buried") {
+    CHECK(Talk::exchange(by, "reserve-job " + job + "\r\nbury " + job + " 0\r\n") ==
+          "RESERVED " + job + " 1\r\nb\r\nBURIED\r\n");
+  }
+}
+
+// The jobs of the tube in the state, in the order of their ids.
+std::vector<JobId> jobs_of(Talk& talk, std::string_view tube, std::string_view state) {
+  constexpr std::array<std::string_view, 4> kStates = {"ready", "delayed", "buried", "reserved"};
+  const auto place = std::find(kStates.begin(), kStates.end(), state) - kStates.begin();
+  std::vector<JobId> all;
+  for (JobId next = 1; next != 0;) {
+    engine::JobPage page =
+        talk.service.engine().list_jobs(tube, static_cast<JobState>(place), next, 100);
+    all.insert(all.end(), page.jobs.begin(), page.jobs.end());
+    next = page.next;
+  }
+  return all;
+}
+
 }  // namespace
 
 // --- Slices
@@ -102,6 +134,33 @@ TEST_CASE("a move ends where its target is full, and creates a target that was r
     CHECK(sliced.rest() == "MOVED 35\r\n");
     CHECK(sliced.delayed("to") == 25);
   }
+}
+
+TEST_CASE("move-jobs moves no job to its own tube, in any state, with and without a bound") {
+  for (const std::string_view state : {"ready", "delayed", "buried"}) {
+    CAPTURE(state);
+    Talk talk(kSlices);
+    auto client = talk.connect();
+    Talk::exchange(*client, "use t\r\n");
+    for (int job = 1; job <= 25; ++job) put_in_state(*client, job, 25 - job, state);
+    const std::vector<JobId> before = jobs_of(talk, "t", state);
+    CHECK(before.size() == 25);
+    const std::string peek = state == "ready"     ? "peek-ready\r\n"
+                             : state == "delayed" ? "peek-delayed\r\n"
+                                                  : "peek-buried\r\n";
+    const std::string first = Talk::exchange(*client, peek);
+    const std::string move = "move-jobs t " + std::string(state) + " t";
+    CHECK(Talk::exchange(*client, move + "\r\n") == "MOVED 0\r\n");
+    CHECK(Talk::exchange(*client, move + " 7\r\n") == "MOVED 0\r\n");
+    CHECK(jobs_of(talk, "t", state) == before);
+    CHECK(Talk::exchange(*client, peek) == first);
+    talk.service.engine().check_invariants();
+  }
+  // A tube that does not exist is not created.
+  Talk talk;
+  auto client = talk.connect();
+  CHECK(Talk::exchange(*client, "move-jobs t ready t\r\nstats-tube t\r\n") ==
+        "MOVED 0\r\nNOT_FOUND\r\n");
 }
 
 TEST_CASE("touch-all touches none of the jobs that another client has or that are gone") {

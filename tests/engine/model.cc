@@ -476,8 +476,9 @@ std::optional<std::uint32_t> Model::move_slice(Time now, Slices& move, std::stri
   bool has_room = true;
   while (has_room && move.left > 0 && moved < limits_.work_per_turn) {
     const Job* job = next_of(move);
+    if (job != nullptr && job->tube == tube) job = nullptr;
     has_room = job == nullptr || find_or_add_tube(tube) != nullptr;
-    if (has_room && job != nullptr && job->tube != tube) has_room = !is_full(std::string(tube));
+    if (has_room && job != nullptr) has_room = !is_full(std::string(tube));
     if (job == nullptr || !has_room) {
       move.left = 0;
       break;
