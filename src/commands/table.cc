@@ -284,7 +284,9 @@ constexpr std::array<Command, kCommandCount> kRows = {
         {.name = "flush-tube",
          .summary =
              "Removes all jobs of a tube, also from the clients that hold them, or this number of "
-             "its jobs in one state. The memory of all jobs of a tube is free some ticks later.",
+             "its jobs in one state: first those that would be reserved first, come due first, "
+             "were buried first or were reserved first. The memory of all jobs of a tube is free "
+             "some ticks later.",
          .replies = kFlush,
          .access = Access::admin,
          .concerns = Concerns::argument,
@@ -347,8 +349,9 @@ constexpr std::array<Command, kCommandCount> kRows = {
          Access::work, Concerns::no_tube}))),
     added_after_2_0(command_in_slices<KickTubeArguments, kick_tube>(
         {"kick-tube",
-         "Makes up to this number of jobs of a tube ready: its buried or its delayed jobs; without "
-         "a state, buried jobs, or delayed jobs if it has no buried jobs.",
+         "Makes up to this number of jobs of a tube ready: its buried or its delayed jobs, first "
+         "those that were buried first or come due first; without a state, buried jobs, or delayed "
+         "jobs if it has no buried jobs.",
          kKick, Access::admin, Concerns::argument})),
     without_facts(added_after_2_0(command<NoArguments, reserve_with_abort>(
         {"reserve-with-abort",
@@ -372,8 +375,9 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .creates_tube = true})),
     added_after_2_0(command_in_slices<MoveJobsArguments, move_jobs>(
         {.name = "move-jobs",
-         .summary = "Moves the jobs of a tube in this state to another tube, this many at most. A "
-                    "move to the tube itself moves none.",
+         .summary = "Moves the jobs of a tube in this state to another tube, this many at most: "
+                    "first those that would be reserved first, come due first or were buried "
+                    "first. A move to the tube itself moves none.",
          .replies = kMoveJobs,
          .access = Access::admin,
          .concerns = Concerns::argument,

@@ -163,6 +163,59 @@ TEST_CASE("move-jobs moves no job to its own tube, in any state, with and withou
         "MOVED 0\r\nNOT_FOUND\r\n");
 }
 
+// The number of jobs is no multiple of the slice, and neither is the bound.
+TEST_CASE("a bound takes the jobs that are given, come due or were buried first, in each slice") {
+  constexpr int kJobs = 31;
+  constexpr int kBound = 17;
+  for (const std::string_view line :
+       {"move-jobs t ready u", "move-jobs t delayed u", "move-jobs t buried u",
+        "flush-tube t ready", "flush-tube t delayed", "flush-tube t buried",
+        "flush-tube t reserved", "kick-tube t 17 delayed", "kick-tube t 17 buried"}) {
+    CAPTURE(line);
+    Talk talk(kSlices);
+    auto client = talk.connect();
+    Talk::exchange(*client, "use t\r\n");
+    const bool kicks = line.starts_with("kick");
+    std::string_view state = line;
+    for (int word = 0; word < (kicks ? 3 : 2); ++word) state.remove_prefix(state.find(' ') + 1);
+    state = state.substr(0, state.find(' '));
+    std::vector<JobId> ids_by_place(kJobs);
+    for (int job = 1; job <= kJobs; ++job) {
+      const int place = job * 7 % kJobs;
+      put_in_state(*client, job, place, state == "buried" ? "ready" : state);
+      ids_by_place[static_cast<std::size_t>(place)] = static_cast<JobId>(job);
+    }
+    for (const JobId id : ids_by_place) {
+      const std::string job = std::to_string(id);
+      if (state == "buried" || state == "reserved") {
+        Talk::exchange(*client, "reserve-job " + job + "\r\n");
+      }
+      if (state == "buried") Talk::exchange(*client, "bury " + job + " 0\r\n");
+    }
+    const std::string bound = kicks ? "" : " " + std::to_string(kBound);
+    const std::string reply = Talk::exchange(*client, std::string(line) + bound + "\r\n");
+    CHECK(reply.ends_with(" " + std::to_string(kBound) + "\r\n"));
+    std::vector<JobId> left(ids_by_place.begin() + kBound, ids_by_place.end());
+    std::sort(left.begin(), left.end());
+    CHECK(jobs_of(talk, "t", state) == left);
+  }
+}
+
+TEST_CASE("a bound takes a job whose concurrency key has no room after those that are given") {
+  for (const std::string_view line : {"move-jobs t ready u 1\r\n", "flush-tube t ready 1\r\n"}) {
+    CAPTURE(line);
+    Talk talk(kSlices);
+    auto client = talk.connect();
+    Talk::exchange(*client,
+                   "use t\r\nput 0 0 600 1 con:k\r\na\r\nreserve-job 1\r\n"
+                   "put 0 0 600 1 con:k\r\nb\r\nput 9 0 600 1\r\nc\r\n");
+    Talk::exchange(*client, line);
+    CHECK(jobs_of(talk, "t", "ready") == std::vector<JobId>{2});
+    Talk::exchange(*client, line);
+    CHECK(jobs_of(talk, "t", "ready").empty());
+  }
+}
+
 TEST_CASE("touch-all touches none of the jobs that another client has or that are gone") {
   Talk talk(kSlices);
   auto client = talk.connect();
