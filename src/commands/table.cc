@@ -66,6 +66,8 @@ constexpr ReplyText kPause[] = {{"PAUSED", "The pause counts from now."}, kNoTub
 constexpr ReplyText kDrain[] = {{"DRAINING", "Puts are refused from now on."}};
 // A line with the longest tags.
 constexpr std::uint32_t kPutLineBytes = 2048;
+// A line with the longest name of a tube, and numbers or words.
+constexpr std::uint32_t kNameLineBytes = 288;
 // A line with two of the longest names of tubes.
 constexpr std::uint32_t kTwoNamesLineBytes = 448;
 // A line with 1,000 of the longest ids.
@@ -255,9 +257,14 @@ constexpr std::array<Command, kCommandCount> kRows = {
         command<NoArguments, list_tubes_watched>({"list-tubes-watched", "Lists the watched tubes.",
                                                   kBlockOnly, Access::any, Concerns::no_tube})),
     command<PauseArguments, pause_tube>(
-        {"pause-tube",
-         "Pauses a tube for this number of seconds: no job of it is reserved; 0 ends a pause.",
-         kPause, Access::admin, Concerns::argument, TextRule::needed_word_known}),
+        {.name = "pause-tube",
+         .summary =
+             "Pauses a tube for this number of seconds: no job of it is reserved; 0 ends a pause.",
+         .replies = kPause,
+         .access = Access::admin,
+         .concerns = Concerns::argument,
+         .text_rule = TextRule::needed_word_known,
+         .line_bytes = kNameLineBytes}),
     without_facts(command<JobArguments, reserve_job>(
         {"reserve-job", "Reserves one ready, delayed or buried job by its id.", kReserveJob,
          Access::work, Concerns::job, TextRule::needed_word_known, CounterPlace::own})),
@@ -282,15 +289,15 @@ constexpr std::array<Command, kCommandCount> kRows = {
         {"undrain", "Ends drain mode.", kUndrain, Access::admin, Concerns::no_tube}))),
     added_after_2_0(command_in_slices<FlushArguments, flush_tube>(
         {.name = "flush-tube",
-         .summary =
-             "Removes all jobs of a tube, also from the clients that hold them, or this number of "
-             "its jobs in one state: first those that would be reserved first, come due first, "
-             "were buried first or were reserved first. The memory of all jobs of a tube is free "
-             "some ticks later.",
+         .summary = "Removes all jobs of a tube, also from the clients that hold them, or this "
+                    "number of its jobs in one state: first those that would be reserved first, "
+                    "come due first, were buried first or were reserved first. The memory of all "
+                    "jobs of a tube is free some ticks later.",
          .replies = kFlush,
          .access = Access::admin,
          .concerns = Concerns::argument,
-         .details = "state"})),
+         .details = "state",
+         .line_bytes = kNameLineBytes})),
     added_after_2_0(command_in_slices<TubeInSlicesArguments, flush_buried>(
         {"flush-buried", "Removes the buried jobs of a tube.", kFlush, Access::admin,
          Concerns::argument})),
@@ -300,12 +307,16 @@ constexpr std::array<Command, kCommandCount> kRows = {
                                           "job that they hold, and nothing else.",
                                           kTruncate, Access::admin, Concerns::argument})),
     without_facts(added_after_2_0(command<ListJobsArguments, list_jobs>(
-        {"list-jobs",
-         "Lists the jobs of a tube in a state, or in all, in the order of their ids, from this id "
-         "on and at most this many (100); or those that are given next. The next page begins at "
-         "the id after `next`, 0 at the end; a page may be short, or empty. A job that is in the "
-         "state from the first page to the last is listed once.",
-         kListJobs, Access::inspect, Concerns::argument}))),
+        {.name = "list-jobs",
+         .summary = "Lists the jobs of a tube in a state, or in all, in the order of their ids, "
+                    "from this id on and at most this many (100); or those that are given next. "
+                    "The next page begins at the id after `next`, 0 at the end; a page may be "
+                    "short, or empty. A job that is in the state from the first page to the last "
+                    "is listed once.",
+         .replies = kListJobs,
+         .access = Access::inspect,
+         .concerns = Concerns::argument,
+         .line_bytes = kNameLineBytes}))),
     without_facts(added_after_2_0(command<NoArguments, peek_reserved>(
         {"peek-reserved", "Shows the used tube's job that was reserved first.", kPeekState,
          Access::inspect, Concerns::used}))),
@@ -348,11 +359,14 @@ constexpr std::array<Command, kCommandCount> kRows = {
         {"touch-all", "Restarts the TTR of each job that the client holds.", kTouchAll,
          Access::work, Concerns::no_tube}))),
     added_after_2_0(command_in_slices<KickTubeArguments, kick_tube>(
-        {"kick-tube",
-         "Makes up to this number of jobs of a tube ready: its buried or its delayed jobs, first "
-         "those that were buried first or come due first; without a state, buried jobs, or delayed "
-         "jobs if it has no buried jobs.",
-         kKick, Access::admin, Concerns::argument})),
+        {.name = "kick-tube",
+         .summary = "Makes up to this number of jobs of a tube ready: its buried or its delayed "
+                    "jobs, first those that were buried first or come due first; without a state, "
+                    "buried jobs, or delayed jobs if it has no buried jobs.",
+         .replies = kKick,
+         .access = Access::admin,
+         .concerns = Concerns::argument,
+         .line_bytes = kNameLineBytes})),
     without_facts(added_after_2_0(command<NoArguments, reserve_with_abort>(
         {"reserve-with-abort",
          "Like reserve, but any further input of the client ends the wait and is then served.",
@@ -372,6 +386,7 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .replies = kMoveJob,
          .access = Access::admin,
          .concerns = Concerns::job,
+         .line_bytes = kNameLineBytes,
          .creates_tube = true})),
     added_after_2_0(command_in_slices<MoveJobsArguments, move_jobs>(
         {.name = "move-jobs",

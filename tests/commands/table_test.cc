@@ -111,6 +111,40 @@ Examples samples_of(std::string_view type) {
           {"", "-a", "a\tb", "a,b", "\xc3\xa9", std::string(201, 'n')}};
 }
 
+// The longest text of a field of this type, without more spaces and zeros than are needed.
+std::string longest_of(std::string_view type) {
+  const std::string name(200, 'n');
+  const std::string number = "4294967295";
+  if (type.starts_with("words with spaces between")) {
+    return "idp:" + name + ":" + number + " con:" + name + ":" + number + " grp:" + name +
+           " aft:" + std::string(200, 'a') + " max:" + number + ":" + name + " ttl:" + number;
+  }
+  if (type.starts_with("key of a policy")) return "expired " + name;
+  if (type.starts_with("1 to 1000 ids")) {
+    std::string ids;
+    for (int i = 0; i < 1000; ++i) ids += (i == 0 ? "" : " ") + std::to_string(UINT64_MAX);
+    return ids;
+  }
+  const auto& good = samples_of(type).good;
+  std::string longest = *std::max_element(
+      good.begin(), good.end(),
+      [](const std::string& one, const std::string& other) { return one.size() < other.size(); });
+  if (type.find("500ms") != std::string_view::npos && !type.starts_with("priority")) {
+    longest = number + "000ms";
+  }
+  if (type.starts_with("priority and delay")) longest = number + " " + number + "000ms";
+  if (type.find("integer from 1 to 1000") != std::string_view::npos) longest = "1000";
+  return longest;
+}
+
+std::string longest_line_of(const Command& command) {
+  std::string line(command.name);
+  for (const ArgumentText& argument : command.arguments) {
+    line.append(" ").append(longest_of(argument.type));
+  }
+  return line + "\r\n";
+}
+
 std::string line_of(const Command& command, std::size_t changed, const std::string& text) {
   std::string line(command.name);
   for (std::size_t i = 0; i < command.arguments.size(); ++i) {
@@ -175,6 +209,42 @@ TEST_CASE("every row takes what its schema says") {
     if (command.arguments.empty()) {
       CHECK_FALSE(is_error(reply_to(command, std::string(command.name) + "\r\n", "")));
     }
+  }
+}
+
+TEST_CASE("every row takes its longest line, and none that is longer than its limit") {
+  constexpr std::size_t kUsualLimit = 224;
+  for (const Command& command : command_table()) {
+    CAPTURE(command.name);
+    const std::string line = longest_line_of(command);
+    const std::size_t limit = std::max<std::size_t>(kUsualLimit, command.line_bytes);
+    CHECK(line.size() <= limit);
+    const bool is_auth = &command == &auth_command();
+    Talk talk;
+    talk.service.on_authenticate([](std::string_view token, SessionId) -> Authentication {
+      if (token.empty()) return Refused{};
+      return Granted{};
+    });
+    const auto connect = [&] {
+      return is_auth ? std::make_unique<Conversation>(talk.service, Admission{.takes_tokens = true})
+                     : talk.connect();
+    };
+    auto client = connect();
+    client->end_input();  // so that a reserve does not wait
+    client->receive(line);
+    const std::string reply = Talk::replies_of(*client);
+    CHECK_FALSE(is_error(reply));
+    const auto count = [&] { return talk.service.server_state().commands[command.counter].count; };
+    CHECK(count() == 1);
+    // More spaces before a number are legal, but not on a line that exceeds the limit.
+    const auto number = line.find_last_of(' ');
+    if (number == std::string::npos || line.size() > limit) continue;
+    std::string longer = line;
+    longer.insert(number, limit + 1 - line.size(), ' ');
+    auto other = connect();
+    other->receive(longer);
+    CHECK(Talk::replies_of(*other) == (is_auth ? "UNAUTHORIZED\r\n" : "BAD_FORMAT\r\n"));
+    CHECK(count() == 1);
   }
 }
 

@@ -36,6 +36,13 @@ void append_command(const commands::Command& command, std::string_view family, s
     page.append("- `<").append(argument.name).append(">`: ").append(argument.type).append("\n");
   }
   if (!command.arguments.empty()) page.append("\n");
+  if (command.line_bytes > 0) {
+    page.append("A line of up to ")
+        .append(std::to_string(command.line_bytes))
+        .append(" bytes is taken");
+    page.append(command.long_with_tags ? ", if a tag begins within `limits.line_bytes`.\n\n"
+                                       : ", even if `limits.line_bytes` is less.\n\n");
+  }
   if (command.replies.empty()) return;
   page.append("| reply | meaning |\n|---|---|\n");
   for (const commands::ReplyText& reply : command.replies) {
@@ -77,7 +84,8 @@ std::string commands_markdown() {
   std::string page(kGenerated);
   page.append(
       "# Commands\n\n"
-      "A command is one line that ends with CR LF, 224 bytes at most (`limits.line_bytes`). "
+      "A command is one line that ends with CR LF, 224 bytes at most (`limits.line_bytes`), or as "
+      "many as its section names. "
       "Numbers are decimal digits; fields are separated by one space; more spaces may precede "
       "a number. A tube's name is 1 to 200 of `A-Z a-z 0-9 - + / ; . $ _ ( )` and does not begin "
       "with "
