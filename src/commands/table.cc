@@ -88,7 +88,9 @@ constexpr ReplyText kReserveBatch[] = {
      "How many jobs follow, each as RESERVED <id> <bytes> and its body; 0 if no job is ready, "
      "none came in time, or another client removed the one that came. More bodies than "
      "limits.output_bytes are not given at once."},
-    kDeadlineSoon};
+    {"DEADLINE_SOON",
+     "Only with seconds above 0: the client holds a job in the last second of its TTR, and none "
+     "can be given. Without seconds, or with 0, the reply is RESERVED_BATCH 0."}};
 constexpr ReplyText kDeleteBatch[] = {
     {"DELETED_BATCH <deleted> <not-found>",
      "How many were deleted, and how many do not exist or are held by another client."}};

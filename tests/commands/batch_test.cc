@@ -84,5 +84,23 @@ TEST_CASE("a batch takes its job again if the TTR has ended and the job is ready
   CHECK(batch.talk.service.engine().holder_of(1) == batch.worker->session());
 }
 
+TEST_CASE("a batch is answered DEADLINE_SOON only if it may wait") {
+  Talk talk;
+  auto worker = talk.connect();
+  CHECK(Talk::exchange(*worker, "put 0 0 1 1\r\na\r\nreserve-batch 1\r\n") ==
+        "INSERTED 1\r\nRESERVED_BATCH 1\r\nRESERVED 1 1\r\na\r\n");
+  CHECK(Talk::exchange(*worker, "reserve-batch 5\r\n") == "RESERVED_BATCH 0\r\n");
+  CHECK(Talk::exchange(*worker, "reserve-batch 5 0\r\n") == "RESERVED_BATCH 0\r\n");
+  CHECK(Talk::exchange(*worker, "reserve-batch 5 0ms\r\n") == "RESERVED_BATCH 0\r\n");
+  CHECK(Talk::exchange(*worker, "reserve-batch 5 1\r\n") == "DEADLINE_SOON\r\n");
+}
+
+TEST_CASE("a batch of milliseconds is answered DEADLINE_SOON too") {
+  Talk talk;
+  auto worker = talk.connect();
+  Talk::exchange(*worker, "put 0 0 1 1\r\na\r\nreserve-batch 1\r\n");
+  CHECK(Talk::exchange(*worker, "reserve-batch 5 500ms\r\n") == "DEADLINE_SOON\r\n");
+}
+
 }  // namespace
 }  // namespace tubed::commands
