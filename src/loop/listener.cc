@@ -14,7 +14,6 @@
 #include <cstring>
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace tubed::loop {
@@ -28,10 +27,6 @@ constexpr Duration kRetryDelay = std::chrono::milliseconds(100);
 
 os::Socket open_spare() {
   return os::Socket(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-}
-
-os::Socket accept_from(const os::Socket& socket) {
-  return os::Socket(::accept4(socket.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
 }  // namespace
@@ -80,7 +75,7 @@ void Listener::accept_connections() {
 
 // False: no connection is waiting, or none can be accepted for now.
 bool Listener::accept_one() {
-  os::Socket connection = accept_from(socket_);
+  os::Socket connection = os::accept_from(socket_);
   if (connection) {
     owner_.on_connection(std::move(connection));
     return true;
@@ -105,7 +100,7 @@ void Listener::refuse_connections(int error) {
   std::uint64_t refused = 0;
   int ended_by = 0;
   while (ended_by == 0 && refused < kConnectionsPerTick) {
-    os::Socket connection = accept_from(socket_);
+    os::Socket connection = os::accept_from(socket_);
     if (connection) {
       os::refuse_connection(std::move(connection), refusal_);
       ++refused;

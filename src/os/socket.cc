@@ -350,36 +350,14 @@ std::string peer_address(const Socket& socket) {
   return peer ? fmt::format("unix uid {} pid {}", peer->user, peer->process) : "unix";
 }
 
-std::string network_of(std::string_view peer) {
-  constexpr std::size_t kNetworkBytes = 8;
-  if (peer.starts_with("unix")) return "unix";
-  std::string host(peer.substr(0, peer.rfind(':')));
-  if (!host.starts_with('[')) return host;
-  std::array<char, sizeof(in6_addr)> address{};
-  if (::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), address.data()) != 1)
-    return host;
-  // An IPv4 address on a socket of both kinds.
-  if (IN6_IS_ADDR_V4MAPPED(reinterpret_cast<const in6_addr*>(address.data()))) return host;
-  return std::string(address.data(), kNetworkBytes);
+Socket accept_from(const Socket& listening) {
+  return Socket(::accept4(listening.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
 bool has_ended(const Socket& socket) {
   pollfd watched{.fd = socket.descriptor(), .events = POLLRDHUP, .revents = 0};
   ::poll(&watched, 1, 0);
   return watched.revents != 0;
-}
-
-std::string peer_word(std::string_view peer) {
-  constexpr std::size_t kLabelBytes = 5;  // " uid " and " pid "
-  if (peer == "?") return "-";
-  std::string word;
-  while (!peer.empty()) {
-    const bool label = peer.starts_with(" uid ") || peer.starts_with(" pid ");
-    const char next = peer.front() == ' ' ? '-' : peer.front();
-    word.push_back(label ? ':' : next);
-    peer.remove_prefix(label ? kLabelBytes : 1);
-  }
-  return word;
 }
 
 std::optional<PeerCredentials> peer_credentials(const Socket& socket) {

@@ -110,6 +110,10 @@ Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, in
 // place, returns an error and changes nothing. Part of listen_unix(); separate for tests.
 Result<void> grant_access(const std::string& path, const UnixAccess& access);
 
+// The next connection that waits, non-blocking and close-on-exec. Empty: none can be accepted, and
+// errno is that of accept4(2).
+Socket accept_from(const Socket& listening);
+
 // Removes the path if it still leads to this socket, which stops listening.
 void remove_unix_path(const Socket& socket, const std::string& path);
 
