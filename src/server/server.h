@@ -65,6 +65,8 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   // was read by then is answered. Returns the exit code.
   int run();
   // After run(): the journal or the node has failed, and the process is to end without touching it.
+  // For tests.
+  const commands::Service& service() const { return service_; }
   bool failed() const { return lifecycle_.phase() == Phase::failed; }
   // After run(): the last status, how drain mode has ended.
   std::string last_status() const { return status_line(service_, lifecycle_, clients_.count()); }

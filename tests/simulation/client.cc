@@ -1,0 +1,282 @@
+#include "tests/simulation/client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tubed::simulation {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint16_t kPort = 11300;
+constexpr std::string_view kLineEnd = "\r\n";
+// Clients act at these moments, so that what several of them send meets in one tick.
+constexpr Duration kGrid = 250us;
+constexpr Duration kPatience = 2s;
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    words.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return words;
+}
+
+bool is_job(std::string_view word) {
+  return word == "RESERVED" || word == "FOUND";
+}
+
+}  // namespace
+
+Client::Client(World& world, Net& net, Knowledge& known, std::string name,
+               std::unique_ptr<Script> script)
+    : world_(world),
+      net_(net),
+      known_(known),
+      name_(std::move(name)),
+      chance_(world.seed(), name_),
+      script_(std::move(script)) {}
+
+Client::~Client() {
+  if (connection_ != nullptr) connection_->on_event({});
+}
+
+bool Client::is_forgotten() const {
+  if (connection_ == nullptr || unanswered_.empty()) return false;
+  const MadeCommand& first = unanswered_.front();
+  return !first.waits_for_ever && world_.now() - first_since_ > kPatience + first.waits;
+}
+
+// --- Turns
+
+void Client::act_later() {
+  const Duration soon = chance_.up_to(2ms);
+  const Time time(((world_.now() + soon).time_since_epoch() / kGrid + 1) * kGrid);
+  world_.at(time, [this, alive = std::weak_ptr(alive_)] {
+    if (alive.expired()) return;
+    act();
+    act_later();
+  });
+}
+
+void Client::act() {
+  if (connection_ == nullptr) return connect();
+  if (chance_.below(1000) < script_->leaves()) return leave();
+  if (is_forgotten()) return fail("no answer", "");
+  send(script_->next(unanswered_.size()));
+}
+
+void Client::connect() {
+  if (!chance_.percent(60)) return;
+  const Link to_server{.jitter = 400us, .cuts = 15};
+  Link to_client{.jitter = 200us, .cuts = 10};
+  if (chance_.percent(20)) to_client.window = 64 + chance_.below(2000);  // a slow reader
+  connection_ = net_.connect(kPort, to_server, to_client);
+  if (connection_ == nullptr) return;
+  world_.note(fmt::format("{} connects", name_));
+  connection_->on_event([this] { read(); });
+  queue_ = known_.queue;
+  first_since_ = world_.now();
+  has_tubes_ = false;
+  std::vector<MadeCommand> first;
+  if (chance_.percent(50))
+    first.push_back({.row = commands::find_command("set-caps"), .line = "set-caps 1"});
+  first.push_back(
+      {.row = commands::find_command("watch"), .line = fmt::format("watch {}", a_tube(chance_))});
+  send(first);
+}
+
+void Client::leave() {
+  const bool resets = chance_.percent(50);
+  world_.note(fmt::format("{} {}", name_, resets ? "resets" : "closes"));
+  if (resets) {
+    connection_->reset();
+  } else {
+    connection_->close();
+  }
+  end_connection();
+}
+
+void Client::end_connection() {
+  connection_->on_event({});
+  connection_.reset();
+  script_->lost(unanswered_);
+  unanswered_.clear();
+  unsent_.clear();
+  received_.clear();
+  batch_left_.reset();
+}
+
+void Client::send(const std::vector<MadeCommand>& commands) {
+  for (const MadeCommand& command : commands) {
+    world_.note(fmt::format("{} > {}", name_, command.line));
+    unsent_.append(command.line).append(kLineEnd);
+    if (command.row->begin_body != nullptr) unsent_.append(command.body).append(kLineEnd);
+    if (command.row->name == "quit") continue;
+    if (unanswered_.empty()) first_since_ = world_.now();
+    unanswered_.push_back(command);
+  }
+  flush();
+}
+
+void Client::flush() {
+  unsent_.erase(0, connection_->send(unsent_));
+}
+
+// --- Replies
+
+void Client::read() {
+  received_.append(connection_->arrived());
+  connection_->take(connection_->arrived().size());
+  // Replies of an earlier queue do not concern this queue.
+  while (connection_ != nullptr && queue_ == known_.queue && !world_.failed() && take_reply()) {
+  }
+  if (connection_ == nullptr) return;
+  if (connection_->lost() || connection_->ended()) {
+    world_.note(fmt::format("{} was closed", name_));
+    connection_->close();
+    return end_connection();
+  }
+  flush();
+}
+
+// False: no whole reply has arrived.
+bool Client::take_reply() {
+  const std::size_t end = received_.find(kLineEnd);
+  if (end == std::string::npos) return false;
+  const std::string line = received_.substr(0, end);
+  const std::size_t line_bytes = end + kLineEnd.size();
+  if (unanswered_.empty()) {
+    fail("a reply without a command", line);
+    return false;
+  }
+  const auto words = words_of(line);
+  const bool has_block = words.size() > 1 && words[0] == "OK";
+  if (!words.empty() && is_job(words[0])) return take_job(line, line_bytes);
+  std::size_t bytes = line_bytes;
+  if (has_block) bytes += number_in(words[1]) + kLineEnd.size();
+  if (received_.size() < bytes) return false;
+  if (words.empty() || batch_left_ || !is_reply_of(*unanswered_.front().row, words[0])) {
+    fail("not a reply of this command", line);
+    return false;
+  }
+  if (has_block && received_.substr(bytes - kLineEnd.size(), kLineEnd.size()) != kLineEnd) {
+    fail("a block has another length", line);
+    return false;
+  }
+  received_.erase(0, bytes);
+  world_.note(fmt::format("{} < {}", name_, line));
+  if (words[0] == "RESERVED_BATCH") {
+    batch_left_ = number_in(words.at(1));
+    if (*batch_left_ > 0) return true;
+    batch_left_.reset();
+  }
+  answer(line);
+  return true;
+}
+
+// A job, alone or of a batch: its body is one that was sent, always with the same id.
+bool Client::take_job(std::string_view line, std::size_t line_bytes) {
+  const auto words = words_of(line);
+  if (words.size() != (has_tubes_ ? 4u : 3u)) {
+    fail("a job with another number of words", line);
+    return false;
+  }
+  const std::size_t bytes = number_in(words[2]);
+  if (received_.size() < line_bytes + bytes + kLineEnd.size()) return false;
+  const std::string body = received_.substr(line_bytes, bytes);
+  const JobId id = number_in(words[1]);
+  const auto sent = known_.bodies.find(body);
+  const auto other = known_.by_id.find(id);
+  const bool is_other = other != known_.by_id.end() && other->second != body;
+  if (sent == known_.bodies.end() || is_other) {
+    fail(is_other ? "the body of another job" : "a body that no client has sent", line);
+    return false;
+  }
+  const std::string text(line);
+  world_.note(fmt::format("{} < {}", name_, text));
+  received_.erase(0, line_bytes + bytes + kLineEnd.size());
+  if (batch_left_) {
+    if (--*batch_left_ > 0) return true;
+    batch_left_.reset();
+  } else if (!is_reply_of(*unanswered_.front().row, words_of(text)[0])) {
+    fail("not a reply of this command", text);
+    return false;
+  }
+  answer(text);
+  return true;
+}
+
+// The command table is the oracle of the words.
+bool Client::is_reply_of(const commands::Command& row, std::string_view word) const {
+  return std::ranges::any_of(row.replies, [word](const commands::ReplyText& text) {
+    return text.reply.substr(0, text.reply.find(' ')) == word;
+  });
+}
+
+void Client::answer(std::string_view line) {
+  const MadeCommand command = std::move(unanswered_.front());
+  unanswered_.pop_front();
+  first_since_ = world_.now();
+  const auto words = words_of(line);
+  // A put with a unique key may return the id of an older job, which has another body.
+  const bool has_key = command.line.find(" idp:") != std::string::npos;
+  if (words[0] == "INSERTED" && !has_key) {
+    const JobId id = number_in(words.at(1));
+    if (!known_.by_id.emplace(id, command.body).second) return fail("an id was given twice", line);
+    known_.bodies[command.body] = id;
+  }
+  if (command.row->name == "set-caps") has_tubes_ = number_in(words_of(command.line).at(1)) != 0;
+  script_->answered(command, line);
+}
+
+void Client::fail(std::string_view what, std::string_view line) {
+  world_.fail(fmt::format("{}: {}: \"{}\" to \"{}\"", name_, what, line.substr(0, 100),
+                          unanswered_.empty() ? "" : unanswered_.front().line.substr(0, 100)));
+}
+
+// --- Scripts
+
+namespace {
+
+class AnyCommands final : public Script {
+ public:
+  AnyCommands(std::uint64_t seed, Knowledge& known, const std::string& name, std::size_t most)
+      : known_(known), chance_(seed, name + " commands"), most_unanswered_(most) {}
+
+  std::vector<MadeCommand> next(std::size_t unanswered) override {
+    std::vector<MadeCommand> commands;
+    if (unanswered >= most_unanswered_) return commands;
+    const std::size_t most = std::min<std::size_t>(most_unanswered_, 4);
+    for (std::uint64_t count = chance_.between(1, most); count > 0; --count) {
+      commands.push_back(make_command(chance_, known_));
+      if (commands.back().row->name == "quit") break;
+    }
+    return commands;
+  }
+  void answered(const MadeCommand& command, std::string_view line) override {
+    if (command.row->begin_body == nullptr || !line.starts_with("INSERTED ")) return;
+    known_.add_recent(number_in(words_of(line).at(1)));
+  }
+  void lost(const std::deque<MadeCommand>&) override {}
+  unsigned leaves() const override { return most_unanswered_ == 1 ? 2 : 15; }
+
+ private:
+  Knowledge& known_;
+  Chance chance_;
+  const std::size_t most_unanswered_;
+};
+
+}  // namespace
+
+std::unique_ptr<Script> any_commands(const World& world, Knowledge& known, const std::string& name,
+                                     std::size_t most_unanswered) {
+  return std::make_unique<AnyCommands>(world.seed(), known, name, most_unanswered);
+}
+
+}  // namespace tubed::simulation

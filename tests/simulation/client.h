@@ -1,0 +1,82 @@
+// A simulated client on the wire: it connects, sends commands, also pipelined and in pieces, judges
+// the replies, and leaves.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/simulation/commands.h"
+#include "tests/simulation/net.h"
+
+namespace tubed::simulation {
+
+// Decides about the commands of a client. Its Client calls it.
+class Script {
+ public:
+  virtual ~Script() = default;
+
+  // Returns the commands to send now, if any.
+  virtual std::vector<MadeCommand> next(std::size_t unanswered) = 0;
+  // `line` is the reply to the command, without its end.
+  virtual void answered(const MadeCommand& command, std::string_view line) = 0;
+  // The connection has ended. The server may have run any of these commands.
+  virtual void lost(const std::deque<MadeCommand>& unanswered) = 0;
+  // How many of a thousand turns end the connection.
+  virtual unsigned leaves() const = 0;
+};
+
+class Client {
+ public:
+  Client(World& world, Net& net, Knowledge& known, std::string name,
+         std::unique_ptr<Script> script);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Acts from now on, until it is destroyed.
+  void begin() { act_later(); }
+  // True if a command that does not wait has been unanswered for too long.
+  bool is_forgotten() const;
+  const std::string& name() const { return name_; }
+
+ private:
+  void act();
+  void act_later();
+  void connect();
+  void leave();
+  void send(const std::vector<MadeCommand>& commands);
+  void flush();
+  void read();
+  bool take_reply();
+  bool take_job(std::string_view words_of_line, std::size_t line_bytes);
+  void answer(std::string_view line);
+  bool is_reply_of(const commands::Command& row, std::string_view word) const;
+  void end_connection();
+  void fail(std::string_view what, std::string_view line);
+
+  World& world_;
+  Net& net_;
+  Knowledge& known_;
+  const std::string name_;
+  Chance chance_;
+  std::unique_ptr<Script> script_;
+  std::shared_ptr<Endpoint> connection_;
+  std::uint64_t queue_ = 0;  // that the connection is with
+  std::string unsent_;
+  std::string received_;
+  std::deque<MadeCommand> unanswered_;
+  std::optional<std::uint64_t> batch_left_;  // jobs of a RESERVED_BATCH that are still to come
+  Time first_since_;                         // since when the first unanswered command is the first
+  bool has_tubes_ = false;                   // jobs are given with the names of their tubes
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // events look whether it is
+};
+
+// Any commands of the table.
+std::unique_ptr<Script> any_commands(const World& world, Knowledge& known, const std::string& name,
+                                     std::size_t most_unanswered);
+
+}  // namespace tubed::simulation

@@ -1,0 +1,57 @@
+// Commands of simulated clients, made from the rows of the command table, so that a new command is
+// used at once; and the jobs that clients know of.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "commands/table.h"
+#include "tests/simulation/chance.h"
+
+namespace tubed::simulation {
+
+// The jobs of a life, as all clients know them.
+struct Knowledge {
+  std::unordered_map<std::string, JobId> bodies;  // of all puts; 0: not acknowledged
+  std::unordered_map<JobId, std::string> by_id;
+  std::deque<JobId> recent;  // ids that clients name in their commands
+  std::uint64_t puts = 0;
+  std::uint64_t queue = 0;  // of the ids: without a journal each process begins another
+
+  // Forgets the jobs, because a process without a journal begins an empty queue.
+  void begin_queue() {
+    ++queue;
+    by_id.clear();
+    recent.clear();
+  }
+
+  void add_recent(JobId id) {
+    constexpr std::size_t kKept = 24;
+    recent.push_back(id);
+    if (recent.size() > kKept) recent.pop_front();
+  }
+};
+
+struct MadeCommand {
+  const commands::Command* row = nullptr;
+  std::string line = {};  // without its end
+  std::string body = {};  // of a put
+  Duration waits{};       // the longest time that the server may wait before it answers
+  bool waits_for_ever = false;
+};
+
+// The number with which the text begins; 0: with none.
+std::uint64_t number_in(std::string_view text);
+
+// The names of tubes, and of groups and keys.
+std::string_view a_tube(Chance& chance);
+
+// Makes a well-formed line of a random row; kShares says which rows are frequent.
+MadeCommand make_command(Chance& chance, Knowledge& known);
+MadeCommand make_command(const commands::Command& row, Chance& chance, Knowledge& known);
+
+}  // namespace tubed::simulation

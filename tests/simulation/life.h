@@ -1,0 +1,36 @@
+// A life: one server with its clients, from a seed. The server lives in several processes, one
+// after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/time.h"
+
+namespace tubed::simulation {
+
+struct LifeOptions {
+  Duration duration = std::chrono::seconds(2);
+  unsigned clients = 6;
+  unsigned ledgers = 1;  // of the clients
+  bool has_journal = true;
+  bool ends = true;  // processes are killed, lose their power, and are stopped
+  bool prints_story = false;
+};
+
+struct LifeReport {
+  std::uint64_t seed = 0;
+  std::uint64_t events = 0;
+  std::uint64_t digest = 0;
+  std::uint64_t processes = 0;
+  std::uint64_t kills = 0;
+  std::uint64_t power_cuts = 0;
+  std::uint64_t stops = 0;
+  std::string problem;  // empty: none
+  std::string story;    // the last lines before it
+};
+
+// The same seed and options give the same life. O(events).
+LifeReport live(std::uint64_t seed, const LifeOptions& options);
+
+}  // namespace tubed::simulation

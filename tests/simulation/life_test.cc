@@ -1,0 +1,38 @@
+// Lives of the server: they replay, and what they show does not depend on the machine.
+#include "tests/simulation/life.h"
+
+#include <doctest/doctest.h>
+
+namespace tubed::simulation {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a seed gives the same life twice, and another seed another life") {
+  const LifeOptions options{.duration = 300ms};
+  const LifeReport first = live(11, options);
+  const LifeReport again = live(11, options);
+  const LifeReport other = live(12, options);
+  CHECK(first.problem.empty());
+  CHECK(first.events > 1000);
+  CHECK(again.digest == first.digest);
+  CHECK(again.events == first.events);
+  CHECK(other.digest != first.digest);
+}
+
+TEST_CASE("the processes of a life end in each way") {
+  bool is_killed = false;
+  bool is_cut = false;
+  bool is_stopped = false;
+  for (std::uint64_t seed = 1; seed < 30 && !(is_killed && is_cut && is_stopped); ++seed) {
+    const LifeReport report = live(seed, {.duration = 400ms});
+    CHECK(report.problem.empty());
+    is_killed |= report.kills > 0;
+    is_cut |= report.power_cuts > 0;
+    is_stopped |= report.stops > 0;
+  }
+  CHECK(is_killed);
+  CHECK(is_cut);
+  CHECK(is_stopped);
+}
+
+}  // namespace tubed::simulation

@@ -1,0 +1,71 @@
+// Machine: the disk of a simulated machine, and the lives of the process on it.
+//
+// machine.cc has the functions of os/ (clock.h, process.h, socket.h), and storage.cc those of
+// loop/file_storage.h and loop/directory_tree.h, which the simulation has in the place of those of
+// src/. They act on the current machine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "tests/journal/test_disk.h"
+#include "tests/simulation/chance.h"
+#include "tests/simulation/world.h"
+
+namespace tubed::simulation {
+
+// Steps at which a process may end.
+enum class DiskEvent : std::uint8_t {
+  write,        // a write is requested
+  other_file,   // a write is requested into another file than the last
+  written,      // an operation has been done, and was not reported before
+  sync,         // a sync is requested
+  change_name,  // a file is created, reused or removed
+};
+inline constexpr std::size_t kDiskEvents = 5;
+
+class Machine {
+ public:
+  explicit Machine(World& world);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  static Machine& current();
+
+  journal::TestDisk& disk() { return disk_; }
+
+  // Plans the next operation of the disk, if it has any. Operations run one by one, at random
+  // times.
+  void schedule();
+  // `event` is called at each step, from within the call of the process.
+  void on_event(std::function<void(DiskEvent)> event) { event_ = std::move(event); }
+  void report(DiskEvent event);
+  void report_write(journal::FileId file);
+
+  // Ends the process: its pending operations are lost or torn as `fate` says. The process may still
+  // run its destructors, which use the old disk until begin_process().
+  void end_process(journal::Fate fate);
+  void begin_process();
+
+  std::uint64_t boot() const { return boot_; }
+  bool first_of_boot() const { return recorded_boot_ != boot_; }
+  void record_boot() { recorded_boot_ = boot_; }
+  std::uint64_t random_number() { return process_chance_.number(); }
+
+ private:
+  World& world_;
+  Chance chance_;
+  Chance process_chance_;
+  journal::Random random_;
+  journal::TestDisk disk_;
+  std::unique_ptr<journal::TestDisk> next_disk_;
+  std::function<void(DiskEvent)> event_;
+  journal::FileId last_file_ = 0;
+  std::uint64_t life_ = 0;
+  std::uint64_t boot_ = 1;
+  std::uint64_t recorded_boot_ = 0;
+  bool scheduled_ = false;
+};
+
+}  // namespace tubed::simulation
