@@ -48,7 +48,8 @@ std::size_t Conversation::take_first_line(std::string_view input) {
     const std::string_view token = may_be_token ? line.substr(space + 1) : std::string_view();
     if (!run_auth(name, token)) refuse_first_line(name);
   }
-  return line.size() + kLineEnd.size();
+  // A line that is too long has no end here.
+  return std::min(line.size() + kLineEnd.size(), input.size());
 }
 
 void Conversation::refuse_first_line(std::string_view name) {

@@ -349,6 +349,16 @@ TEST_CASE("a role that is removed has no rights, and its sessions are known") {
   CHECK(send_to(*again, "reserve-with-timeout 0\r\n") == "TIMED_OUT\r\n");
 }
 
+TEST_CASE(
+    "a first line that is too long ends where its bytes end, whatever the authenticator says") {
+  Admitted talk({kAdmin});
+  talk.service.on_authenticate([&](std::string_view, SessionId) -> Authentication {
+    return Granted{talk.service.find_role("admin"), "anyone"};
+  });
+  auto client = talk.connect_with_token();
+  CHECK(send_to(*client, "auth " + std::string(300, 't')).starts_with("AUTHENTICATED\r\n"));
+}
+
 TEST_CASE("the audit names the job, both tubes and how many jobs a command has changed") {
   Limits limits;
   limits.work_per_turn = 2;
