@@ -90,7 +90,7 @@ void PidFile::set_flag(bool set) {
 void PidFile::close_with(const std::string& last_words) {
   // A file that stays, in a directory of another user, loses its process id.
   if (is_at(path_, file_) && ::unlink(path_.c_str()) != 0) {
-    static_cast<void>(::ftruncate(file_.number(), 0));
+    [[maybe_unused]] const int cut = ::ftruncate(file_.number(), 0);
     [[maybe_unused]] const auto written = ::pwrite(file_.number(), "\n", 1, 0);
   }
   struct stat file {};
