@@ -30,7 +30,12 @@ TEST_CASE("requests that wait take no place from puts, deletes and a drain") {
     waiting.push_back(
         rig.send(in_query ? HttpRig::request("POST", "/tubes/t/reserve?timeout=50")
                           : HttpRig::request("POST", "/tubes/t/reserve", R"({"timeout":50})")));
-    REQUIRE(rig.run_until([&] { return rig.waiting() == i + 1; }));
+    std::string refusal;
+    REQUIRE(rig.run_until([&] {
+      refusal += loop_test::read_some(waiting.back());
+      return rig.waiting() == i + 1 || !refusal.empty();
+    }));
+    REQUIRE(refusal == "");
   }
   for (int i = 0; i < 100; ++i) {
     REQUIRE(rig.call("POST", "/tubes/done/jobs", "x").starts_with("201 "));
