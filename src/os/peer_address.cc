@@ -1,4 +1,4 @@
-// What the text of a peer_address() says.
+// Parses the text of a peer_address().
 #include <array>
 #include <string>
 #include <string_view>

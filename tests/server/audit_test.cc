@@ -1,4 +1,4 @@
-// What the log says about the commands of administrators.
+// The log of the commands of administrators.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ namespace tubed::server_test {
 
 namespace {
 
-// A server whose clients have the role "ops", and whose time stands still.
+// A server whose clients have the role "ops", and whose time does not pass.
 struct AuditedServer final : server::TickHost {
   AuditedServer() {
     RoleSettings role;

@@ -135,7 +135,7 @@ class Life {
     });
   }
 
-  // The process does nothing any more that is seen.
+  // Hides everything that the process still does.
   void end_process(journal::Fate fate) {
     const bool is_cut = fate == journal::Fate::power_loss;
     world_.note(is_cut ? "the power is cut" : "the process ends");

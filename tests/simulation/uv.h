@@ -5,8 +5,8 @@ namespace tubed::simulation {
 
 // The process gets the signal: the loop calls its handlers. Nothing happens without a handler.
 void raise_signal(int number);
-// The process ends at this moment: uv_run() returns at once, and nothing of it is called any more
-// until the next loop is made.
+// The process ends at this moment: uv_run() returns at once, and calls nothing until the
+// next loop is made.
 void end_loop();
 
 }  // namespace tubed::simulation
