@@ -30,7 +30,7 @@ namespace tubed::cluster {
 
 class ReplicatedLog final : public FactLog {
  public:
-  // Marks an entry as full; one fact or unit may exceed it.
+  // The size of a full entry; one fact or unit may exceed it.
   static constexpr std::size_t kEntryBytes = 256U << 10;
   // Commands wait while more than this has gathered.
   static constexpr std::size_t kMostWaitingBytes = 4U << 20;

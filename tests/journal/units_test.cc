@@ -309,8 +309,8 @@ std::vector<std::uint64_t> gaps_of(const Cause& cause) {
   return gaps;
 }
 
-// The step of the disk before which the machine goes off is the given one after the cause. True:
-// it has come to it.
+// Switches the machine off before this step of the disk, counted from the cause. Returns whether
+// the disk reached the step.
 bool crash(const Cause& cause, Duration sync, std::uint64_t gap, std::uint64_t step, Fate fate) {
   const auto stage = before(cause, sync, gap);
   stage->disk().crash_at(stage->disk().steps() + step);
