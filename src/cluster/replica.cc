@@ -47,7 +47,7 @@ bool Replica::advance() {
   if (ended_) return false;
   notice_leadership();
   std::uint32_t budget = options_.entries_per_call;
-  while (!ended_ && applied_.index < node_.applicable() && !journal_.congested()) {
+  while (!ended_ && applied_.index < node_.applicable() && !is_held_back()) {
     if (budget-- == 0) break;
     if (!apply(applied_.index + 1)) return false;
     if (leading_ != 0 && applied_.index == begins_ && !serving_) serve();
@@ -57,7 +57,13 @@ bool Replica::advance() {
       TUBED_PLANTED(gate_opens_at_local_sync) ? node_.stored() : node_.committed();
   if (serving_) log_->committed(committed);
   cut();
-  return applied_.index < node_.applicable() && !journal_.congested();
+  return applied_.index < node_.applicable() && !is_held_back();
+}
+
+// On a node that serves, compaction describes jobs of an engine that is ahead of the journal by
+// what is not applied. So this does not wait for compaction there: the clients do.
+bool Replica::is_held_back() const {
+  return serving_ ? journal_.overloaded() : journal_.congested();
 }
 
 // --- Leadership

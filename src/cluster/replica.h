@@ -89,6 +89,7 @@ class Replica {
   void notice_leadership();
   bool begin_term();
   Time newest_time() const;
+  bool is_held_back() const;
   bool apply(Index index);
   void serve();
   void cut();

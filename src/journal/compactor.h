@@ -3,9 +3,9 @@
 //
 // It works in slices. A slice runs at the end of a tick, before the commit begins, and its copies
 // are part of that commit. Its size follows what clients have written since the last slice: four
-// bytes are copied for each byte written, so that all files together stay within twice the live
-// bytes and two segments. A job that the host cannot describe yet ends the slice, and is the first
-// of the next.
+// bytes are copied for each byte written, so that all files together stay near twice the live
+// bytes and two segments, and Space holds commands back where they do not. A job that the host
+// cannot describe yet ends the slice, and is the first of the next.
 //
 // Invariant: what the cursor has passed is not live in the oldest segment.
 #pragma once

@@ -130,13 +130,31 @@ bool Journal::has_room_for(std::size_t body_bytes) const {
 
 // Before the disk has refused to grow, puts must not use the reserve: they wait for its answer.
 // Once it has refused, has_room_for() decides about puts, and other commands may use the reserve.
-bool Journal::congested() const {
+[[gnu::always_inline]] inline bool Journal::lacks_room() const {
   if (appender_.pending_bytes() > kMaxPendingBytes || committer_.starved() ||
       space_.write_refused()) {
     return true;
   }
-  if (space_.full()) return remover_.frees_space_soon() || compactor_.comes_first();
-  return space_.lacks_reserve();
+  return space_.full() ? comes_second() : space_.lacks_reserve();
+}
+
+// The journal is full, and what frees space comes first.
+[[gnu::noinline]] bool Journal::comes_second() const {
+  return remover_.frees_space_soon() || compactor_.comes_first();
+}
+
+bool Journal::overloaded() const {
+  return lacks_room();
+}
+
+bool Journal::congested() const {
+  if (lacks_room()) return true;
+  return space_.holds_back() && frees_soon() && !TUBED_PLANTED(promise_holds_nothing_back);
+}
+
+// Dead bytes will be removed, by ticks alone. While the journal is full, lacks_room() decides.
+[[gnu::noinline]] bool Journal::frees_soon() const {
+  return !space_.full() && (remover_.has_dead() || compactor_.wanted());
 }
 
 // --- The end of a tick
@@ -160,7 +178,10 @@ bool Journal::flush() {
 bool Journal::prepare_commit(Time now) {
   if (!appender_.pending().empty() && committer_.waits(now)) return true;
   bool more = false;
-  if (!context_.closing && compactor_.wanted()) more = compactor_.run_slice();
+  if (!context_.closing && compactor_.wanted()) {
+    more = compactor_.run_slice();
+    space_.note_freeing_step();
+  }
   if (rewriter_.active()) more = rewrite_deadlines() || more;
   if (!appender_.pending().empty()) committer_.begin();
   return more;

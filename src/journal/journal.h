@@ -80,7 +80,12 @@ class Journal final : public FactLog {
   void begin_unit() override;
   void end_unit() override;
   bool has_room_for(std::size_t body_bytes) const override;
+  // True: commands that write wait until ticks alone have made room, or have brought the files back
+  // within the promise of space (space.h, step 8).
   bool congested() const override;
+  // True: a fact would take the reserve, or too much waits to be written. Unlike congested() it
+  // waits for compaction only while the journal is full.
+  bool overloaded() const;
   bool flush() override;
   Time next_deadline() const override;
   void close(std::function<void()> closed) override;
@@ -103,6 +108,9 @@ class Journal final : public FactLog {
   void read_clock();
   bool prepare_commit(Time now);
   bool rewrite_deadlines();
+  bool lacks_room() const;
+  bool comes_second() const;
+  bool frees_soon() const;
   void advance();
   void go_on_closing();
   bool all_is_synced();

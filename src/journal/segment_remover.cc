@@ -78,6 +78,7 @@ void SegmentRemover::dropped() {
   const bool is_last = liveness_.oldest().sequence == dead_up_to_;
   liveness_.drop_oldest();
   if (is_last || TUBED_PLANTED(each_segment_is_confirmed)) dead_since_.reset();
+  space_.note_freeing_step();
   if (space_.full()) space_.retry_now();
 }
 

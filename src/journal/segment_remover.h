@@ -51,6 +51,12 @@ class SegmentRemover {
 
   // A dead segment is on its way to being removed, and the disk has not refused that.
   bool frees_space_soon() const { return dead_since_.has_value() && !space_.removal_refused(); }
+  // The oldest segment is dead: it will be closed and removed, unless the disk has refused that.
+  bool has_dead() const {
+    const SegmentUse& oldest = liveness_.oldest();
+    return oldest.live_records == 0 && oldest.sequence != liveness_.newest().sequence &&
+           !space_.removal_refused();
+  }
   // A file is being removed or reused.
   bool running() const { return running_; }
 

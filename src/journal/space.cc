@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/planted.h"
 
 // The reserve is a bound that is worked out, not a count. congested() is asked before each command,
 // so that the comparison of the free bytes with the reserve must not be made each time. It is made
@@ -29,6 +30,9 @@ constexpr std::int64_t kMostPerByteWithHeld = 7;
 constexpr std::uint64_t kLiveShare = 64;
 constexpr std::uint64_t kLongestWalk = 8;
 
+// The number of slices of compaction and removals of segments for which commands are held back.
+constexpr int kLongestHold = 8;
+
 }  // namespace
 
 Space::Space(Context& context, const SegmentLiveness& liveness, Preallocator& preallocator,
@@ -39,9 +43,11 @@ Space::Space(Context& context, const SegmentLiveness& liveness, Preallocator& pr
 
 void Space::apply_options() {
   forget_slack();
+  const std::uint64_t segment = context_.options.segment_bytes;
+  held_bytes_ = context_.options.reservations ? kHeldBytes : 0;
+  promised_bytes_ = hold_back_from_ = 2 * segment - segment / 8;
   slack_per_byte_ = context_.options.reservations ? kMostPerByteWithHeld : kMostPerByte;
-  preallocator_.set_sizes(
-      {.segment_bytes = context_.options.segment_bytes, .chunk_bytes = chunk_bytes()});
+  preallocator_.set_sizes({.segment_bytes = segment, .chunk_bytes = chunk_bytes()});
   if (full_) retry_now();
 }
 
@@ -107,8 +113,7 @@ bool Space::has_bounded_room_for(std::uint64_t record_bytes) const {
 
 // A part of the surplus is left out of the slack: it covers the growth of the walk at once, when
 // the live bytes begin to fill one more segment.
-bool Space::lacks_reserve() const {
-  if (slack_ > 0) return false;
+bool Space::compare_with_reserve() const {
   const std::uint64_t free = free_bytes();
   const std::uint64_t reserve = reserve_bytes();
   slack_ = slack_of(free, reserve);
@@ -129,6 +134,20 @@ void Space::use(std::uint64_t bytes) {
 
 // --- Growth
 
+// Commands whose own removals have exceeded the promise wait for fewer steps.
+void Space::note_freeing_step() {
+  const std::uint64_t beyond = file_bytes() - std::min(file_bytes(), 2 * needed_bytes());
+  const std::uint64_t lenient =
+      std::max(promised_bytes_, beyond + context_.options.segment_bytes / 8);
+  if (holds_back()) {
+    if (++steps_held_back_ < kLongestHold || TUBED_PLANTED(hold_lasts_until_all_is_freed)) return;
+    hold_back_from_ = lenient;
+  } else {
+    hold_back_from_ = std::min(hold_back_from_, lenient);
+  }
+  steps_held_back_ = 0;
+}
+
 void Space::grow_if_needed(std::optional<LogPlace> starved) {
   if (context_.failed || preallocator_.growing() || (context_.closing && !starved)) return;
   if (!starved && !full_ && growth_slack_ > 0) return;
@@ -143,6 +162,9 @@ void Space::grow_if_needed(std::optional<LogPlace> starved) {
   }
   if (full_ && retry_at_ != kNever) return;
   Preallocator::Step step = preallocator_.next_step(starved.value_or(LogPlace{}));
+  const std::uint64_t length = file_bytes() + step.to - step.from;
+  const std::uint64_t needed = needed_bytes() + context_.options.segment_bytes;
+  if (!starved && !full_ && free >= reserve && length > needed + needed / 2) return;  // step 8
   const std::uint64_t bound = context_.options.max_bytes;
   const auto exceeds = [&] { return bound > 0 && file_bytes() + step.to - step.from > bound; };
   const bool is_needed = starved && step.segment == starved->segment;

@@ -20,6 +20,12 @@
 //  6. A write or a removal that the disk refuses is tried again every second. Until it succeeds the
 //     journal stays full, and has_room_for() refuses every put.
 //  7. When the reserve and half a segment are free again, the journal is no longer full.
+//  8. All files together have at most twice the live bytes and three segments: the promise. From
+//     almost two segments on, congested() holds back commands while compaction or a removal frees
+//     bytes. The third segment is for the copies, and for what is being removed. Where many jobs
+//     have died at once, so that freeing takes long, commands are let through now and then: as many
+//     as make another eighth of a segment dead, which is less than is freed meanwhile
+//     (note_freeing_step()).
 //
 // Invariant: while slack_ is positive, at least reserve_bytes() are free.
 #pragma once
@@ -51,6 +57,11 @@ class Space {
   // An upper bound of the bytes that it takes to copy the live records of the oldest segment.
   std::uint64_t bytes_to_free_oldest() const;
   bool exceeds_bound() const;
+  // Whether commands wait while bytes are being freed: all files together have almost twice the
+  // live bytes and two segments, and commands have not waited for long. O(1).
+  bool holds_back() const { return file_bytes() > 2 * needed_bytes() + hold_back_from_; }
+  // A slice of compaction has run, or a segment was removed.
+  void note_freeing_step();
 
   // Whether clients may append a record of this size. O(1) unless the journal is full or bounded.
   bool has_room_for(std::uint64_t record_bytes) const {
@@ -59,7 +70,7 @@ class Space {
     return has_bounded_room_for(record_bytes);
   }
   // Whether less than the reserve is free. O(1) as long as slack_ lasts.
-  bool lacks_reserve() const;
+  bool lacks_reserve() const { return slack_ <= 0 && compare_with_reserve(); }
 
   // A record is about to be appended.
   void use(std::uint64_t bytes);
@@ -94,10 +105,14 @@ class Space {
   std::uint64_t chunk_bytes() const;
   std::uint64_t reserve_bytes() const;
   // Of the `Held` that the copies of that many jobs may have.
-  std::uint64_t held_bytes(std::uint64_t jobs) const {
-    return context_.options.reservations ? jobs * kHeldBytes : 0;
+  std::uint64_t held_bytes(std::uint64_t jobs) const { return jobs * held_bytes_; }
+  // Of a log of what is live: with a `Held` for each job where these are recorded.
+  std::uint64_t needed_bytes() const {
+    return liveness_.live_bytes() + held_bytes(liveness_.jobs());
   }
   bool has_bounded_room_for(std::uint64_t record_bytes) const;
+  // True: less is free. Sets slack_. O(open files).
+  bool compare_with_reserve() const;
   // The bytes that may be used while `free` certainly remains above what is needed.
   std::int64_t slack_of(std::uint64_t free, std::uint64_t needed) const;
   void grown(const Outcome& outcome);
@@ -109,6 +124,10 @@ class Space {
   Preallocator& preallocator_;
   const ClosedFiles& closed_;
 
+  std::uint64_t held_bytes_ = 0;      // of one `Held`; 0: none is recorded
+  std::uint64_t promised_bytes_ = 0;  // in addition to twice the live bytes
+  std::uint64_t hold_back_from_ = 0;  // the same, or more after a long hold
+  int steps_held_back_ = 0;
   // Bytes that may be used before the free bytes are compared again: with the reserve, and with the
   // reserve and the lead of the growth.
   mutable std::int64_t slack_ = 0;

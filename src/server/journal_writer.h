@@ -40,7 +40,7 @@ class JournalWriter final : private journal::JournalHost {
   void make_room(std::uint64_t bytes) { journal_->make_room(bytes); }
   FactSink& facts() { return *journal_; }
   // Writes what has gathered if that is much. To be called between facts, to bound the memory.
-  Result<void> settle_if_much() { return journal_->congested() ? settle() : Result<void>(); }
+  Result<void> settle_if_much() { return journal_->overloaded() ? settle() : Result<void>(); }
   // Ends the journal in an orderly way.
   Result<void> close();
 
