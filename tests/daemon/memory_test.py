@@ -45,6 +45,19 @@ class Memory(DaemonTest):
         # Twice the limit: malloc would retain some memory of deleted jobs as well.
         self.assertLess(daemon.resident_bytes() - begun, 2 * limit + 4 * MIB)
 
+    def test_a_tube_with_a_long_name_takes_what_the_manual_says(self):
+        daemon = self.start()
+        client = self.connect(daemon)
+        begun = daemon.resident_bytes()
+        tubes = 20_000
+        for begin in range(0, tubes, BATCH):
+            names = [b"%0200d" % each for each in range(begin, begin + BATCH)]
+            client.pump(b"".join(b"use %s\r\nput 0 0 10 1\r\na\r\n" % name for name in names),
+                        2 * BATCH)
+        # A job, the tube and its name, which is stored once; and 1,000 tubes with metrics.
+        each = 131 + 430 + 208
+        self.assertLess(daemon.resident_bytes() - begun, tubes * each + 2 * MIB)
+
 
 if __name__ == "__main__":
     unittest.main()
