@@ -91,6 +91,12 @@ void check_guard(const api::RequestHeaders& headers, bool may_change) {
 
 // --- The queue
 
+stats::Identity identity() {
+  stats::Identity identity;
+  identity.started = kStart;
+  return identity;
+}
+
 class World {
  public:
   explicit World(const Options& options)
@@ -99,7 +105,7 @@ class World {
                   .job_memory_bytes = options.small ? 2048U : 1U << 20,
                   .tubes = options.small ? 3U : 8U,
                   .work_per_turn = 3},
-                 {.started = kStart, .started_at = {}}, {[] { return stats::CpuTimes{}; }}) {
+                 identity(), {[] { return stats::CpuTimes{}; }}) {
     service_.begin_tick(kStart);
     service_.set_roles({role_of(options)});
     Conversation other(service_);
@@ -238,9 +244,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto header = [](std::string_view value) {
     return value.empty() ? std::nullopt : std::optional(value);
   };
-  check_guard(
-      {.host = header(host), .origin = header(origin), .requested_by = header(requested_by)},
-      method != api::Method::get);
+  check_guard({.host = header(host),
+               .origin = header(origin),
+               .fetch_site = {},
+               .requested_by = header(requested_by)},
+              method != api::Method::get);
   const Options options = options_of(data[0]);
   request(options, method, target, text);
   return 0;

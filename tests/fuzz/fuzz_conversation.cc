@@ -47,6 +47,12 @@ Role some_role(bool wide) {
   return role;
 }
 
+stats::Identity identity() {
+  stats::Identity identity;
+  identity.started = kStart;
+  return identity;
+}
+
 class World {
  public:
   World(bool one_client, bool byte_by_byte, bool test_mode, Begin begin)
@@ -55,7 +61,7 @@ class World {
                   .tubes = 8,
                   .watches = 24,
                   .work_per_turn = 50},
-                 {.started = kStart, .started_at = {}}, {[] { return stats::CpuTimes{}; }}),
+                 identity(), {[] { return stats::CpuTimes{}; }}),
         one_client_(one_client),
         byte_by_byte_(byte_by_byte),
         begin_(begin) {
