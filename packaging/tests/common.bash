@@ -62,3 +62,30 @@ same_listing() {
     fail "not the files that are recorded; if they are meant: cp $2 packaging/tests/$(basename "$1")"
   fi
 }
+
+# bare_root ROOT: makes a Debian 12 that has only what debootstrap calls minbase. It has no lists of packages, like a
+# fresh machine, and no systemd. The mounts end with this process, which is in a namespace of its own.
+bare_root() {
+  local root=$1
+  mmdebstrap --quiet --variant=minbase bookworm "$root" >&2
+  rm -rf "$root"/var/lib/apt/lists/*
+  # How this machine reaches its mirror.
+  cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
+  apt-config dump | grep '^Acquire::' >"$root/etc/apt/apt.conf.d/90-of-the-machine"
+  # The answer to each question of apt-get.
+  echo 'APT::Get::Assume-Yes "true";' >"$root/etc/apt/apt.conf.d/90-yes"
+  mount -t proc proc "$root/proc"
+  mount --rbind /dev "$root/dev"
+}
+
+# remove_bare_root ROOT
+remove_bare_root() {
+  umount --recursive --lazy "$1/proc" "$1/dev" 2>/dev/null || true
+  rm -rf --one-file-system "$1"
+}
+
+# inside ROOT COMMAND: replaces this shell.
+inside() {
+  exec chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+    LANG=C.UTF-8 DEB_BUILD_OPTIONS="parallel=$jobs" bash -c "$2"
+}
