@@ -2,11 +2,13 @@
 #
 # - `fast`: takes at most 1 s of processor time, and little more real time. tools/check runs the fast
 #   tests, and reports those that took long. A test is fast unless its labels say otherwise.
-# - `slow`: any longer test. tools/test runs both.
+# - `slow`: any longer test.
 #
-# Other labels: `daemon`, `clients` and `bench` start the programs; `real-time` tests wait for
-# timers of the server in real time, and are not run with a sanitizer; `slow-under-asan` tests are not run with
-# the address sanitizer, because they take too long for what they run of the code.
+# Other labels: `daemon`, `clients` and `bench` start the programs. `more` tests are not run by tools/test but by
+# tools/test --more: they wait for the server, or need packages that few developers have; all `clients` and `bench`
+# tests are `more`. `real-time` tests wait for timers of the server in real time, and are not run with a sanitizer;
+# `slow-under-asan` tests are not run with the address sanitizer, because they take too long for what they run of
+# the code.
 
 # A build without sanitizers, for this machine. It alone has the tests that run no program of the build, and
 # those that count instructions.
@@ -51,6 +53,9 @@ function(tubed_add_test)
   if(NOT slow IN_LIST arg_LABELS)
     list(APPEND arg_LABELS fast)
   endif()
+  if(clients IN_LIST arg_LABELS OR bench IN_LIST arg_LABELS)
+    list(APPEND arg_LABELS more)
+  endif()
   add_test(NAME ${arg_NAME} COMMAND ${program} ${arg_COMMAND})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 3600)
@@ -63,7 +68,7 @@ function(tubed_add_test)
 endfunction()
 
 # tubed_test(name [HOT] [SLOW | SLOW_CASES] SOURCES… DEPENDS… [ENVIRONMENT…]): a doctest binary.
-# HOT: it runs for longer than it takes to optimize it. SLOW: all cases are slow. SLOW_CASES: some
+# HOT: it runs for longer than it takes to optimize it a little. SLOW: all cases are slow. SLOW_CASES: some
 # cases are in the test suite "slow"; ctest runs these as <name>_slow, as a separate test.
 function(tubed_test name)
   cmake_parse_arguments(arg "HOT;SLOW;SLOW_CASES" "" "SOURCES;DEPENDS;ENVIRONMENT" ${ARGN})
@@ -77,6 +82,8 @@ function(tubed_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   if(NOT arg_HOT)
     tubed_not_hot(${name})
+  elseif(TUBED_QUICK_BUILD)
+    target_compile_options(${name} PRIVATE -O1)
   endif()
   if(TUBED_SANITIZE)
     target_compile_definitions(${name} PRIVATE TUBED_SANITIZED)  # tests/share.h

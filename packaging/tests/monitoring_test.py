@@ -30,7 +30,7 @@ def promtool(*arguments):
     """(exit code, output)"""
     program = shutil.which("promtool")
     if not program:
-        raise AssertionError("promtool is not installed: tools/install-deps")
+        raise AssertionError("promtool is not installed: tools/install-deps more")
     done = subprocess.run([program, *map(str, arguments)], stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
                           check=False)

@@ -5,8 +5,9 @@ import shutil
 import time
 import unittest
 
-from cluster import CALM, EXIT_DAMAGED, EXIT_REMOVED, Cluster, ClusterTest, one_error_line, summary
+from cluster import CALM, EXIT_DAMAGED, EXIT_REMOVED, Cluster, ClusterTest, http_request, one_error_line, summary
 from harness import SANITIZED, Daemon, run, until
+from metrics_test import check_page
 
 
 class Members(ClusterTest):
@@ -244,6 +245,7 @@ class Members(ClusterTest):
             self.assertEqual((me["name"], me["id"], me["address"]),
                              (node.name, status["id"], node.address))
             self.assertEqual(status["lease_ms"] is not None, status["role"] == "leader")
+            check_page(http_request(node.http, "GET", "/metrics")[1])
 
     # --- Fetch
 

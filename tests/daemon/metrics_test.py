@@ -31,8 +31,15 @@ CONNECTIONS = 16
 def need(program):
     path = shutil.which(program)
     if not path:
-        raise AssertionError(f"{program} is not installed: tools/install-deps")
+        raise AssertionError(f"{program} is not installed: tools/install-deps more")
     return path
+
+
+def check_page(page):
+    """Raises an AssertionError if promtool finds a fault in the metrics."""
+    done = subprocess.run([need("promtool"), "check", "metrics"], input=page, text=True,
+                          capture_output=True, timeout=SECONDS, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
 
 
 def samples_of(page):
@@ -151,9 +158,7 @@ class Page(HttpTest):
         client.ask(f"delete {client.reserve()[0]}")
         _, page = self.fetch(daemon)
         self.assertIn("\ntubed_journal_bytes ", page)
-        done = subprocess.run([need("promtool"), "check", "metrics"], input=page, text=True,
-                              capture_output=True, timeout=SECONDS, check=False)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        check_page(page)
 
     def test_without_the_setting_no_http_listener_is_opened(self):
         self.assertEqual(self.start().http_addresses, [])

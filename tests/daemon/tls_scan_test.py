@@ -16,7 +16,7 @@ SUITES_OF_1_3 = r"TLS_(AES_(128|256)_GCM|CHACHA20_POLY1305)_SHA(256|384)"
 
 class Scan(TlsTest):
     def scan(self, address):
-        self.assertIsNotNone(shutil.which("sslscan"), "not installed: tools/install-deps")
+        self.assertIsNotNone(shutil.which("sslscan"), "not installed: tools/install-deps more")
         done = subprocess.run(["sslscan", "--xml=-", "--show-sigs", "--no-colour", address],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=SECONDS, check=True)

@@ -79,9 +79,9 @@ class InstallDeps(unittest.TestCase):
                             "LOG": str(self.log), "ENABLED": str(self.enabled), "BACKPORTS": "yes",
                             "INSTALLS": ":"}
 
-    def run_script(self, code=0, **environment):
+    def run_script(self, code=0, what="run", **environment):
         """Returns what the script has printed."""
-        done = subprocess.run([SCRIPT, "run"], env=self.environment | environment, stdin=subprocess.DEVNULL,
+        done = subprocess.run([SCRIPT, what], env=self.environment | environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(done.returncode, code, done.stdout)
         return done.stdout
@@ -175,6 +175,23 @@ class InstallDeps(unittest.TestCase):
         self.assertEqual(self.logged("apt-get"), [])
         self.assertEqual(sorted(path.name for path in self.sources.iterdir()), ["debian.sources"])
         self.assertFalse(self.policy.exists())
+
+    # --- what is installed
+
+    def missing(self, what):
+        output = self.run_script(what=what)
+        return set(output.partition(f"missing for '{what}': ")[2].partition("\n")[0].split())
+
+    def test_the_packages_of_each_level(self):
+        # A command that this machine has is not missing.
+        run, test, packages, more = (self.missing(what) for what in ("run", "test", "packages", "more"))
+        self.assertLess(run, test)
+        self.assertLess(run, packages)
+        self.assertLess(test | packages, more)
+        # Large packages that few tests use.
+        for package in ("libclang-rt-14-dev", "php-pda-pheanstalk", "ruby-beaneater", "python3-matplotlib", "haproxy"):
+            self.assertNotIn(package, test)
+            self.assertIn(package, more)
 
 
 if __name__ == "__main__":
