@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <vector>
 
 #include "tests/journal/test_disk.h"
 #include "tests/simulation/chance.h"
@@ -23,6 +25,11 @@ enum class DiskEvent : std::uint8_t {
   change_name,  // a file is created, reused or removed
 };
 inline constexpr std::size_t kDiskEvents = 5;
+
+// The process has called os::exit_now(). Thrown through the loop.
+struct EndedAtOnce {
+  int code;
+};
 
 class Machine {
  public:
@@ -48,6 +55,11 @@ class Machine {
   void end_process(journal::Fate fate);
   void begin_process();
 
+  // Steps the wall clock, and makes the timers readable that the process has for that
+  // (TFD_TIMER_CANCEL_ON_SET).
+  void step_wall_clock(Duration by);
+  void add_clock_watch(int descriptor) { clock_watches_.push_back(descriptor); }
+
   std::uint64_t boot() const { return boot_; }
   bool first_of_boot() const { return recorded_boot_ != boot_; }
   void record_boot() { recorded_boot_ = boot_; }
@@ -62,6 +74,7 @@ class Machine {
   std::unique_ptr<journal::TestDisk> next_disk_;
   std::function<void(DiskEvent)> event_;
   journal::FileId last_file_ = 0;
+  std::vector<int> clock_watches_;  // of this process
   std::uint64_t life_ = 0;
   std::uint64_t boot_ = 1;
   std::uint64_t recorded_boot_ = 0;

@@ -121,7 +121,9 @@ int Net::listen(std::uint16_t port) {
 }
 
 int Net::accept(int listening) {
-  auto& waiting = listeners_.at(listening).waiting;
+  const auto found = listeners_.find(listening);
+  if (found == listeners_.end()) return -1;  // of a process that has ended
+  auto& waiting = found->second.waiting;
   if (waiting.empty()) return -1;
   endpoints_.emplace(next_, std::move(waiting.front()));
   waiting.pop_front();

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <poll.h>
 #include <uv.h>
 
 #include "base/assert.h"
@@ -32,8 +33,9 @@ struct Handle {
   uv_handle_t* handle;
   Loop* loop;
   bool active = false;
-  bool raised = false;  // an async handle or a signal
-  int number = 0;       // the descriptor or the signal
+  bool raised = false;     // an async handle or a signal
+  int number = 0;          // the descriptor or the signal
+  std::uint64_t made = 0;  // the place in the order of all handles of the loop
   int events = 0;
   std::uint64_t due = 0;  // in milliseconds
   std::uint64_t start = 0;
@@ -59,6 +61,7 @@ struct Loop {
   Chance chance;
   std::uint64_t now = 0;  // in milliseconds, as of the beginning of the iteration
   std::uint64_t starts = 0;
+  std::uint64_t handles = 0;  // that were made
   std::set<Handle*, TimerOrder> timers;
   std::list<Handle*> idle, prepare, check, async, signals;
   std::map<int, Handle*> polls;
@@ -67,6 +70,7 @@ struct Loop {
   std::size_t works = 0;
   bool stopped = false;
   bool ended = false;
+  bool called = false;  // note_call()
 
   void update() {
     using std::chrono::milliseconds;
@@ -92,6 +96,7 @@ Handle& of(const void* handle) {
 Handle& add(uv_loop_t* loop, void* handle) {
   auto* const raw = static_cast<uv_handle_t*>(handle);
   auto* const made = new Handle{.handle = raw, .loop = &loop_of(loop)};
+  made->made = made->loop->handles++;
   raw->loop = loop;
   raw->u.reserved[0] = made;
   return *made;
@@ -114,9 +119,26 @@ void call_each(std::list<Handle*>& list, const Call& call) {
   }
 }
 
+// Only the world makes real descriptors ready, so that this is the same in each run.
+int events_of(const pollfd& watched) {
+  const auto found = [&](int events) { return (watched.revents & events) != 0; };
+  return (found(POLLIN | POLLHUP | POLLERR) ? UV_READABLE : 0) |
+         (found(POLLOUT | POLLHUP | POLLERR) ? UV_WRITABLE : 0) |
+         (found(POLLRDHUP | POLLHUP | POLLERR) ? UV_DISCONNECT : 0);
+}
+
+constexpr short kAllEvents = POLLIN | POLLOUT | POLLRDHUP;
+
+int real_ready_for(int descriptor) {
+  pollfd watched{.fd = descriptor, .events = kAllEvents, .revents = 0};
+  ::poll(&watched, 1, 0);
+  return events_of(watched);
+}
+
 // Returns the events of UV_READABLE, UV_WRITABLE and UV_DISCONNECT that a descriptor has, or -1 if
-// its connection is lost. Real descriptors, such as a timer of the kernel, are never ready.
+// its connection is lost.
 int ready_for(int descriptor) {
+  if (descriptor < Net::kFirstDescriptor) return real_ready_for(descriptor);
   Net& net = Net::current();
   if (net.is_listening(descriptor)) return net.has_waiting(descriptor) ? UV_READABLE : 0;
   const Endpoint* endpoint = net.find(descriptor);
@@ -159,12 +181,32 @@ bool call_raised(std::list<Handle*>& list) {
   return any;
 }
 
+// Adds the real descriptors that are ready. Their numbers depend on the process that runs the
+// simulation, so they decide nothing.
+void add_real(const Loop& loop, std::vector<int>& ready) {
+  std::vector<pollfd> watched;
+  std::vector<const Handle*> handles;
+  for (const auto& [descriptor, handle] : loop.polls) {
+    if (descriptor >= Net::kFirstDescriptor) break;
+    watched.push_back({.fd = descriptor, .events = kAllEvents, .revents = 0});
+  }
+  if (watched.empty() || ::poll(watched.data(), watched.size(), 0) <= 0) return;
+  for (const pollfd& one : watched) {
+    const Handle* handle = loop.polls.at(one.fd);
+    if ((events_of(one) & handle->events) != 0) handles.push_back(handle);
+  }
+  std::ranges::sort(handles, {}, &Handle::made);
+  for (const Handle* handle : handles) ready.push_back(handle->number);
+}
+
 // In any order, as the kernel may report them.
 bool call_ready(Loop& loop) {
   std::vector<int> ready;
-  for (const auto& [descriptor, handle] : loop.polls) {
-    if (is_ready(*handle)) ready.push_back(descriptor);
+  const auto simulated = loop.polls.lower_bound(Net::kFirstDescriptor);
+  for (auto poll = simulated; poll != loop.polls.end(); ++poll) {
+    if (is_ready(*poll->second)) ready.push_back(poll->first);
   }
+  add_real(loop, ready);
   for (std::size_t i = ready.size(); i > 1; --i)
     std::swap(ready[i - 1], ready[loop.chance.below(i)]);
   bool any = false;
@@ -191,7 +233,9 @@ void poll(Loop& loop, bool waits) {
   for (;;) {
     world.run_due();
     if (loop.ended || world.failed()) return;
-    bool any = finish_work(loop);
+    loop.update();
+    bool any = std::exchange(loop.called, false);
+    any |= finish_work(loop);
     any |= call_raised(loop.async);
     any |= call_raised(loop.signals);
     any |= call_ready(loop);
@@ -229,6 +273,10 @@ void raise_signal(int number) {
   for (Handle* handle : current_loop->signals) {
     if (handle->number == number) handle->raised = true;
   }
+}
+
+void note_call() {
+  if (current_loop != nullptr) current_loop->called = true;
 }
 
 void end_loop() {

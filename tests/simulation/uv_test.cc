@@ -10,11 +10,14 @@
 #include <doctest/doctest.h>
 #include <uv.h>
 
+#include "loop/clock_watch.h"
 #include "loop/idle_call.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
+#include "loop/tick.h"
 #include "loop/timer.h"
 #include "loop/wakeup.h"
+#include "tests/simulation/machine.h"
 #include "tests/simulation/net.h"
 #include "tests/simulation/world.h"
 
@@ -119,6 +122,64 @@ TEST_CASE("a signal and a wakeup end the wait of the loop") {
   fixture.world.after(9ms, [&] { wakeup.wake(); });
   fixture.loop.run();
   CHECK(called == Words{"signal", "wakeup"});
+}
+
+TEST_CASE("a timer that is armed after a wait of the loop counts from the end of the wait") {
+  Fixture fixture;
+  Time armed;
+  loop::Timer timer(fixture.loop, [&] {
+    CHECK(fixture.world.now() >= armed + 19ms);
+    CHECK(fixture.world.now() <= armed + 21ms);
+    fixture.loop.stop();
+  });
+  const loop::Signal signal(fixture.loop, SIGUSR1, [&] {
+    armed = fixture.world.now();
+    timer.arm(20ms);
+  });
+  fixture.world.after(15ms, [] { raise_signal(SIGUSR1); });
+  fixture.loop.run();
+  CHECK(armed != Time());
+}
+
+TEST_CASE("a tick ends after an operation of the disk") {
+  Fixture fixture;
+  Machine machine{fixture.world};
+  bool is_done = false;
+  loop::Tick tick(
+      fixture.loop,
+      [&] {
+        if (is_done) fixture.loop.stop();
+      },
+      [] {});
+  machine.disk().create("file", "", 4096, [&](const journal::Outcome&, journal::FileId) {
+    is_done = true;
+    // Without another event the tick would last until then.
+    fixture.world.after(1h, [&] { fixture.world.fail("the tick has not ended"); });
+  });
+  machine.schedule();
+  fixture.loop.run();
+  CHECK(is_done);
+  CHECK_FALSE(fixture.world.failed());
+}
+
+TEST_CASE("a step of the wall clock is seen by the process") {
+  Fixture fixture;
+  Machine machine{fixture.world};
+  int steps = 0;
+  const loop::ClockWatch watch(fixture.loop, [&] {
+    ++steps;
+    fixture.loop.stop();
+  });
+  const Time begin = fixture.world.now();
+  fixture.world.after(5ms, [&] { machine.step_wall_clock(-1h); });
+  const Duration offset = fixture.world.wall_offset();
+  fixture.loop.run();
+  CHECK(steps == 1);
+  CHECK(fixture.world.now() >= begin + 5ms);
+  CHECK(fixture.world.now() < begin + 6ms);
+  CHECK(fixture.world.wall_offset() == offset - 1h);
+  fixture.loop.run_once();
+  CHECK(steps == 1);
 }
 
 TEST_CASE("nothing of a process that has ended is called") {
