@@ -16,6 +16,8 @@ constexpr std::string_view kLineEnd = "\r\n";
 // Clients act at these moments, so that what several of them send meets in one tick.
 constexpr Duration kGrid = 250us;
 constexpr Duration kPatience = 2s;
+// A refused connection stays open for this time (HeldConnections::kTime).
+constexpr Duration kHeld = 150ms;
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -68,6 +70,7 @@ void Client::act() {
   if (connection_ == nullptr) return connect();
   if (chance_.below(1000) < script_->leaves()) return leave();
   if (is_forgotten()) return fail("no answer", "");
+  if (refused_) return;
   send(script_->next(unanswered_.size()));
 }
 
@@ -83,6 +86,10 @@ void Client::connect() {
   queue_ = known_.queue;
   first_since_ = world_.now();
   has_tubes_ = false;
+  connected_ = world_.now();
+  process_ = known_.process;
+  answers_ = 0;
+  refused_ = false;
   std::vector<MadeCommand> first;
   if (chance_.percent(50))
     first.push_back({.row = commands::find_command("set-caps"), .line = "set-caps 1"});
@@ -120,6 +127,7 @@ void Client::send(const std::vector<MadeCommand>& commands) {
     if (command.row->name == "quit") continue;
     if (unanswered_.empty()) first_since_ = world_.now();
     unanswered_.push_back(command);
+    unanswered_.back().sent = world_.now();
   }
   flush();
 }
@@ -139,6 +147,9 @@ void Client::read() {
   if (connection_ == nullptr) return;
   if (connection_->lost() || connection_->ended()) {
     world_.note(fmt::format("{} was closed", name_));
+    const bool is_serving = known_.serves && process_ == known_.process;
+    if (refused_ && is_serving && world_.now() - connected_ < kHeld)
+      fail("a refused connection was closed at once", "");
     connection_->close();
     return end_connection();
   }
@@ -162,6 +173,7 @@ bool Client::take_reply() {
   if (has_block) bytes += number_in(words[1]) + kLineEnd.size();
   if (received_.size() < bytes) return false;
   if (words.empty() || batch_left_ || !is_reply_of(*unanswered_.front().row, words[0])) {
+    if (is_refusal(line)) return refuse(line_bytes);
     fail("not a reply of this command", line);
     return false;
   }
@@ -223,7 +235,9 @@ void Client::answer(std::string_view line) {
   const MadeCommand command = std::move(unanswered_.front());
   unanswered_.pop_front();
   first_since_ = world_.now();
+  ++answers_;
   const auto words = words_of(line);
+  check_drain(command, words[0]);
   // A put with a unique key may return the id of an older job, which has another body.
   const bool has_key = command.line.find(" idp:") != std::string::npos;
   if (words[0] == "INSERTED" && !has_key) {
@@ -233,6 +247,29 @@ void Client::answer(std::string_view line) {
   }
   if (command.row->name == "set-caps") has_tubes_ = number_in(words_of(command.line).at(1)) != 0;
   script_->answered(command, line);
+}
+
+// One connection too many gets this line, whatever it sends.
+bool Client::is_refusal(std::string_view line) const {
+  return known_.may_refuse && answers_ == 0 && line == "OUT_OF_MEMORY";
+}
+
+bool Client::refuse(std::size_t line_bytes) {
+  world_.note(fmt::format("{} is refused", name_));
+  received_.erase(0, line_bytes);
+  refused_ = true;
+  script_->lost(unanswered_);
+  unanswered_.clear();
+  return true;
+}
+
+// Puts are refused in drain mode and only then. The state at the time of the command is known if it
+// has not changed between the command and its answer.
+void Client::check_drain(const MadeCommand& command, std::string_view word) {
+  if (command.row->begin_body == nullptr || known_.drain.since >= command.sent) return;
+  if (word == (known_.drain.active ? "INSERTED" : "DRAINING"))
+    world_.fail(
+        fmt::format("{}: {} {} drain mode", name_, word, known_.drain.active ? "in" : "without"));
 }
 
 void Client::fail(std::string_view what, std::string_view line) {

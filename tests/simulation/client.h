@@ -54,6 +54,9 @@ class Client {
   bool take_reply();
   bool take_job(std::string_view words_of_line, std::size_t line_bytes);
   void answer(std::string_view line);
+  bool is_refusal(std::string_view line) const;
+  bool refuse(std::size_t line_bytes);
+  void check_drain(const MadeCommand& command, std::string_view word);
   bool is_reply_of(const commands::Command& row, std::string_view word) const;
   void end_connection();
   void fail(std::string_view what, std::string_view line);
@@ -72,6 +75,10 @@ class Client {
   std::optional<std::uint64_t> batch_left_;  // jobs of a RESERVED_BATCH that are still to come
   Time first_since_;                         // since when the first unanswered command is the first
   bool has_tubes_ = false;                   // jobs are given with the names of their tubes
+  Time connected_;
+  std::uint64_t process_ = 0;                              // that the connection is with
+  std::uint64_t answers_ = 0;                              // of this connection
+  bool refused_ = false;                                   // as one connection too many
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // events look whether it is
 };
 

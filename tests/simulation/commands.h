@@ -22,6 +22,16 @@ struct Knowledge {
   std::uint64_t puts = 0;
   std::uint64_t queue = 0;  // of the ids: without a journal each process begins another
 
+  // The state of drain mode, and since when.
+  struct Drain {
+    bool active = false;
+    Time since;
+  };
+  Drain drain;
+  std::uint64_t process = 0;  // the number of the server's process
+  bool serves = false;        // the process has begun, and does not stop
+  bool may_refuse = false;    // limits.connections was low at a time of this process
+
   // Forgets the jobs, because a process without a journal begins an empty queue.
   void begin_queue() {
     ++queue;
@@ -42,6 +52,7 @@ struct MadeCommand {
   std::string body = {};  // of a put
   Duration waits{};       // the longest time that the server may wait before it answers
   bool waits_for_ever = false;
+  Time sent = {};
 };
 
 // The number with which the text begins; 0: with none.

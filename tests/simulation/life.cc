@@ -12,6 +12,7 @@
 #include "tests/simulation/ledger.h"
 #include "tests/simulation/machine.h"
 #include "tests/simulation/net.h"
+#include "tests/simulation/operator.h"
 #include "tests/simulation/uv.h"
 #include "tests/simulation/world.h"
 
@@ -28,12 +29,13 @@ constexpr Duration kLongest = 300ms;
 class Life {
  public:
   Life(std::uint64_t seed, const LifeOptions& options)
-      : options_(options), world_(seed), net_(world_), machine_(world_), chance_(seed, "ends") {
+      : options_(options),
+        world_(seed),
+        net_(world_),
+        machine_(world_),
+        chance_(seed, "ends"),
+        operator_(world_, known_, settings_for(options), options.operated) {
     world_.print_story(options.prints_story);
-    settings_.queue.job_bytes = 10'000;
-    settings_.journal_segment_bytes = 64 << 10;
-    settings_.journal_sync = kSyncAlways;
-    if (options.has_journal) settings_.journal_directory = "journal";
     ledgers_.resize(options.ledgers);
     for (unsigned i = 0; i < options.clients; ++i) add_client(i);
   }
@@ -51,6 +53,15 @@ class Life {
   }
 
  private:
+  static Settings settings_for(const LifeOptions& options) {
+    Settings settings;
+    settings.queue.job_bytes = 10'000;
+    settings.journal_segment_bytes = 64 << 10;
+    settings.journal_sync = kSyncAlways;
+    if (options.has_journal) settings.journal_directory = "journal";
+    return settings;
+  }
+
   // Some clients keep a ledger. Of the others some send one command at a time, and so wait.
   void add_client(unsigned number) {
     const std::string name = fmt::format("client {}", number);
@@ -66,14 +77,20 @@ class Life {
     os::Log log([this](std::string_view line) { return take_line(line); },
                 [] { return Duration(); });
     loop::Loop loop;
-    auto server = std::make_unique<server::Server>(loop, log, settings_,
-                                                   [this] { return Result<Settings>(settings_); });
+    operator_.begin_process();
+    auto server = std::make_unique<server::Server>(loop, log, operator_.file(),
+                                                   [this] { return operator_.read_file(); });
+    server->on_drain([this](bool draining) { operator_.on_drain(draining); });
     server_ = server.get();
-    stopped_ = false;
+    ended_ = false;
     if (begin()) {
-      const int code = server->run();
-      if (stopped_ && code != 0) world_.fail(fmt::format("the server stops with {}", code));
-      if (stopped_) end_process(journal::Fate::kill);
+      try {
+        const int code = server->run();
+        if (!ended_) operator_.check_end(code, false);
+      } catch (const EndedAtOnce& end) {
+        operator_.check_end(end.code, true);
+      }
+      if (!ended_) end_process(journal::Fate::kill);
     }
     server_ = nullptr;
     server.reset();
@@ -97,6 +114,7 @@ class Life {
       for (Ledger& ledger : ledgers_) ledger = {};
       known_.begin_queue();
     }
+    operator_.begin_serving(engine());
     check_invariants(report_.processes);
     const Duration left = end_ - world_.now();
     world_.after(left, [this, process = report_.processes] {
@@ -110,22 +128,26 @@ class Life {
   const engine::Engine& engine() const { return server_->service().engine(); }
 
   void check_invariants(std::uint64_t process) {
-    if (process != report_.processes || server_ == nullptr) return;
+    if (process != report_.processes || server_ == nullptr || ended_) return;
     engine().check_invariants();
+    operator_.check();
     world_.after(kInvariants, [this, process] { check_invariants(process); });
   }
 
-  // A crash is aimed at a step of the disk, where a change may be half done.
+  // A crash is aimed at a step of the disk, where a change may be half done, or of the lifecycle,
+  // of which the log has a line.
   void plan_end(Duration after) {
     world_.after(after, [this, process = report_.processes] {
-      if (process != report_.processes) return;
+      if (process != report_.processes || ended_) return;
       if (chance_.percent(25)) {
-        world_.note("SIGTERM");
-        stopped_ = true;
         ++report_.stops;
-        return raise_signal(SIGTERM);
+        return operator_.stop_process();
       }
       const auto fate = chance_.percent(50) ? journal::Fate::kill : journal::Fate::power_loss;
+      if (options_.operated && chance_.percent(30)) {
+        end_at_line_ = fate;
+        return;
+      }
       if (!options_.has_journal || chance_.percent(20)) return end_process(fate);
       const auto step = chance_.percent(40) ? DiskEvent::other_file
                                             : static_cast<DiskEvent>(chance_.below(kDiskEvents));
@@ -138,6 +160,9 @@ class Life {
   // Hides everything that the process still does.
   void end_process(journal::Fate fate) {
     const bool is_cut = fate == journal::Fate::power_loss;
+    ended_ = true;
+    end_at_line_.reset();
+    operator_.end_process();
     world_.note(is_cut ? "the power is cut" : "the process ends");
     ++(is_cut ? report_.power_cuts : report_.kills);
     net_.end_process();
@@ -147,8 +172,15 @@ class Life {
 
   bool take_line(std::string_view line) {
     world_.note(fmt::format("log: {}", line));
-    if (line.find(" error ") != std::string_view::npos)
-      world_.fail(fmt::format("the log: {}", line));
+    if (ended_) return true;
+    operator_.take_line(line);
+    const auto count = [line](std::string_view event, std::uint64_t& number) {
+      if (line.find(event) != std::string_view::npos) ++number;
+    };
+    count(" info drained", report_.drains);
+    count(" warning drain.timeout is over", report_.drain_timeouts);
+    count(" info reloaded", report_.reloads);
+    if (end_at_line_) end_process(*end_at_line_);
     return true;
   }
 
@@ -157,13 +189,14 @@ class Life {
   Net net_;
   Machine machine_;
   Chance chance_;
-  Settings settings_;
   Knowledge known_;
+  Operator operator_;
   std::vector<Ledger> ledgers_;
   std::vector<std::unique_ptr<Client>> clients_;
   server::Server* server_ = nullptr;
   LifeReport report_;
-  bool stopped_ = false;  // by a signal
+  bool ended_ = false;                        // the process that runs
+  std::optional<journal::Fate> end_at_line_;  // the next line of the log is the last step
   Time end_;
 };
 

@@ -14,7 +14,8 @@ struct LifeOptions {
   unsigned clients = 6;
   unsigned ledgers = 1;  // of the clients
   bool has_journal = true;
-  bool ends = true;  // processes are killed, lose their power, and are stopped
+  bool ends = true;       // processes are killed, lose their power, and are stopped
+  bool operated = false;  // drains, reloads, steps of the wall clock, stalls (operator.h)
   bool prints_story = false;
 };
 
@@ -26,6 +27,10 @@ struct LifeReport {
   std::uint64_t kills = 0;
   std::uint64_t power_cuts = 0;
   std::uint64_t stops = 0;
+  // By the lines of the log.
+  std::uint64_t drains = 0;
+  std::uint64_t drain_timeouts = 0;
+  std::uint64_t reloads = 0;
   std::string problem;  // empty: none
   std::string story;    // the last lines before it
 };

@@ -35,4 +35,23 @@ TEST_CASE("the processes of a life end in each way") {
   CHECK(is_stopped);
 }
 
+TEST_CASE("an operated life replays, and its drains, reloads and stops end as they may") {
+  const LifeOptions options{.duration = 400ms, .operated = true};
+  CHECK(live(5, options).digest == live(5, options).digest);
+  std::uint64_t drains = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t reloads = 0;
+  for (std::uint64_t seed = 1; seed < 60 && (drains == 0 || timeouts == 0 || reloads == 0);
+       ++seed) {
+    const LifeReport report = live(seed, options);
+    CHECK(report.problem.empty());
+    drains += report.drains;
+    timeouts += report.drain_timeouts;
+    reloads += report.reloads;
+  }
+  CHECK(drains > 0);
+  CHECK(timeouts > 0);
+  CHECK(reloads > 0);
+}
+
 }  // namespace tubed::simulation

@@ -1,5 +1,6 @@
-// simulation [SEED [COUNT]] [--milliseconds=N] [--clients=N] [--ledgers=N] [--memory] [--story]
-// [--digests]: runs lives of the server on virtual time, and prints the first that has a problem.
+// simulation [SEED [COUNT]] [--milliseconds=N] [--clients=N] [--ledgers=N] [--memory]
+// [--operated] [--story] [--digests]: runs lives of the server on virtual time, and prints the
+// first that has a problem.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -26,6 +27,8 @@ int main(int argc, char** argv) {
       options.ledgers = static_cast<unsigned>(number_in(value));
     } else if (word == "--memory") {
       options.has_journal = false;
+    } else if (word == "--operated") {
+      options.operated = true;
     } else if (word == "--story") {
       options.prints_story = true;
     } else if (word == "--digests") {
