@@ -11,7 +11,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint16_t kPort = 11300;
 constexpr std::string_view kLineEnd = "\r\n";
 // Clients act at these moments, so that what several of them send meets in one tick.
 constexpr Duration kGrid = 250us;
@@ -49,7 +48,7 @@ Client::~Client() {
 }
 
 bool Client::is_forgotten() const {
-  if (connection_ == nullptr || unanswered_.empty()) return false;
+  if (connection_ == nullptr || unanswered_.empty() || !held_.empty()) return false;
   const MadeCommand& first = unanswered_.front();
   return !first.waits_for_ever && world_.now() - first_since_ > kPatience + first.waits;
 }
@@ -71,6 +70,7 @@ void Client::act() {
   if (chance_.below(1000) < script_->leaves()) return leave();
   if (is_forgotten()) return fail("no answer", "");
   if (refused_) return;
+  if (!held_.empty()) return send_held();
   send(script_->next(unanswered_.size()));
 }
 
@@ -79,7 +79,7 @@ void Client::connect() {
   const Link to_server{.jitter = 400us, .cuts = 15};
   Link to_client{.jitter = 200us, .cuts = 10};
   if (chance_.percent(20)) to_client.window = 64 + chance_.below(2000);  // a slow reader
-  connection_ = net_.connect(kPort, to_server, to_client);
+  connection_ = net_.connect(script_->port(), to_server, to_client);
   if (connection_ == nullptr) return;
   world_.note(fmt::format("{} connects", name_));
   connection_->on_event([this] { read(); });
@@ -90,7 +90,7 @@ void Client::connect() {
   process_ = known_.process;
   answers_ = 0;
   refused_ = false;
-  std::vector<MadeCommand> first;
+  std::vector<MadeCommand> first = script_->first();
   if (chance_.percent(50))
     first.push_back({.row = commands::find_command("set-caps"), .line = "set-caps 1"});
   first.push_back(
@@ -115,6 +115,7 @@ void Client::end_connection() {
   script_->lost(unanswered_);
   unanswered_.clear();
   unsent_.clear();
+  held_.clear();
   received_.clear();
   batch_left_.reset();
 }
@@ -127,8 +128,21 @@ void Client::send(const std::vector<MadeCommand>& commands) {
     if (command.row->name == "quit") continue;
     if (unanswered_.empty()) first_since_ = world_.now();
     unanswered_.push_back(command);
-    unanswered_.back().sent = world_.now();
+    unanswered_.back().begun = unanswered_.back().sent = world_.now();
+    if (!command.is_slow) continue;
+    const std::size_t rest = 1 + chance_.below(command.body.size());
+    held_ = unsent_.substr(unsent_.size() - rest - kLineEnd.size());
+    unsent_.resize(unsent_.size() - held_.size());
+    break;
   }
+  flush();
+}
+
+// The end of a body arrives after other events, such as a reload.
+void Client::send_held() {
+  if (!chance_.percent(10)) return;
+  unsent_.append(std::exchange(held_, {}));
+  unanswered_.back().sent = first_since_ = world_.now();
   flush();
 }
 
@@ -172,7 +186,7 @@ bool Client::take_reply() {
   std::size_t bytes = line_bytes;
   if (has_block) bytes += number_in(words[1]) + kLineEnd.size();
   if (received_.size() < bytes) return false;
-  if (words.empty() || batch_left_ || !is_reply_of(*unanswered_.front().row, words[0])) {
+  if (words.empty() || batch_left_ || !is_reply(words[0])) {
     if (is_refusal(line)) return refuse(line_bytes);
     fail("not a reply of this command", line);
     return false;
@@ -216,7 +230,7 @@ bool Client::take_job(std::string_view line, std::size_t line_bytes) {
   if (batch_left_) {
     if (--*batch_left_ > 0) return true;
     batch_left_.reset();
-  } else if (!is_reply_of(*unanswered_.front().row, words_of(text)[0])) {
+  } else if (!is_reply(words_of(text)[0])) {
     fail("not a reply of this command", text);
     return false;
   }
@@ -225,10 +239,13 @@ bool Client::take_job(std::string_view line, std::size_t line_bytes) {
 }
 
 // The command table is the oracle of the words.
-bool Client::is_reply_of(const commands::Command& row, std::string_view word) const {
-  return std::ranges::any_of(row.replies, [word](const commands::ReplyText& text) {
-    return text.reply.substr(0, text.reply.find(' ')) == word;
-  });
+bool Client::is_reply(std::string_view word) const {
+  const MadeCommand& command = unanswered_.front();
+  const bool is_listed =
+      std::ranges::any_of(command.row->replies, [word](const commands::ReplyText& text) {
+        return text.reply.substr(0, text.reply.find(' ')) == word;
+      });
+  return is_listed || script_->may_also_answer(command, word);
 }
 
 void Client::answer(std::string_view line) {
@@ -251,7 +268,8 @@ void Client::answer(std::string_view line) {
 
 // One connection too many gets this line, whatever it sends.
 bool Client::is_refusal(std::string_view line) const {
-  return known_.may_refuse && answers_ == 0 && line == "OUT_OF_MEMORY";
+  const bool may_be = known_.may_refuse || script_->may_be_refused();
+  return may_be && answers_ == 0 && line == "OUT_OF_MEMORY";
 }
 
 bool Client::refuse(std::size_t line_bytes) {
@@ -266,7 +284,7 @@ bool Client::refuse(std::size_t line_bytes) {
 // Puts are refused in drain mode and only then. The state at the time of the command is known if it
 // has not changed between the command and its answer.
 void Client::check_drain(const MadeCommand& command, std::string_view word) {
-  if (command.row->begin_body == nullptr || known_.drain.since >= command.sent) return;
+  if (command.row->begin_body == nullptr || known_.drain.since >= command.begun) return;
   if (word == (known_.drain.active ? "INSERTED" : "DRAINING"))
     world_.fail(
         fmt::format("{}: {} {} drain mode", name_, word, known_.drain.active ? "in" : "without"));

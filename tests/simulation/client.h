@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/listen.h"
 #include "tests/simulation/commands.h"
 #include "tests/simulation/net.h"
 
@@ -27,6 +28,14 @@ class Script {
   virtual void lost(const std::deque<MadeCommand>& unanswered) = 0;
   // How many of a thousand turns end the connection.
   virtual unsigned leaves() const = 0;
+
+  // Where it connects, and the commands that it sends then before all others.
+  virtual std::uint16_t port() const { return kDefaultPort; }
+  virtual std::vector<MadeCommand> first() { return {}; }
+  // True: the word is a reply to the command, although its row does not list it.
+  virtual bool may_also_answer(const MadeCommand&, std::string_view) const { return false; }
+  // True: the server may refuse the connection because of its role.
+  virtual bool may_be_refused() const { return false; }
 };
 
 class Client {
@@ -49,6 +58,7 @@ class Client {
   void connect();
   void leave();
   void send(const std::vector<MadeCommand>& commands);
+  void send_held();
   void flush();
   void read();
   bool take_reply();
@@ -57,7 +67,7 @@ class Client {
   bool is_refusal(std::string_view line) const;
   bool refuse(std::size_t line_bytes);
   void check_drain(const MadeCommand& command, std::string_view word);
-  bool is_reply_of(const commands::Command& row, std::string_view word) const;
+  bool is_reply(std::string_view word) const;
   void end_connection();
   void fail(std::string_view what, std::string_view line);
 
@@ -70,6 +80,7 @@ class Client {
   std::shared_ptr<Endpoint> connection_;
   std::uint64_t queue_ = 0;  // that the connection is with
   std::string unsent_;
+  std::string held_;  // the end of a slow body
   std::string received_;
   std::deque<MadeCommand> unanswered_;
   std::optional<std::uint64_t> batch_left_;  // jobs of a RESERVED_BATCH that are still to come
@@ -78,7 +89,7 @@ class Client {
   Time connected_;
   std::uint64_t process_ = 0;                              // that the connection is with
   std::uint64_t answers_ = 0;                              // of this connection
-  bool refused_ = false;                                   // as one connection too many
+  bool refused_ = false;                                   // the connection
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // events look whether it is
 };
 

@@ -19,6 +19,7 @@ struct Knowledge {
   std::unordered_map<std::string, JobId> bodies;  // of all puts; 0: not acknowledged
   std::unordered_map<JobId, std::string> by_id;
   std::deque<JobId> recent;  // ids that clients name in their commands
+  std::deque<JobId> kept;    // jobs of ledgers, which may have been deleted
   std::uint64_t puts = 0;
   std::uint64_t queue = 0;  // of the ids: without a journal each process begins another
 
@@ -37,12 +38,16 @@ struct Knowledge {
     ++queue;
     by_id.clear();
     recent.clear();
+    kept.clear();
   }
 
-  void add_recent(JobId id) {
-    constexpr std::size_t kKept = 24;
-    recent.push_back(id);
-    if (recent.size() > kKept) recent.pop_front();
+  void add_recent(JobId id) { add(recent, id); }
+  void add_kept(JobId id) { add(kept, id); }
+
+  static void add(std::deque<JobId>& ids, JobId id) {
+    constexpr std::size_t kMost = 24;
+    ids.push_back(id);
+    if (ids.size() > kMost) ids.pop_front();
   }
 };
 
@@ -52,7 +57,10 @@ struct MadeCommand {
   std::string body = {};  // of a put
   Duration waits{};       // the longest time that the server may wait before it answers
   bool waits_for_ever = false;
-  Time sent = {};
+  bool is_slow = false;           // the end of the body is sent later
+  bool names_hidden_job = false;  // for a client with a role: a job in a tube of others
+  Time begun = {};                // when the first bytes were sent
+  Time sent = {};                 // when the last bytes were sent
 };
 
 // The number with which the text begins; 0: with none.

@@ -61,6 +61,7 @@ class KeepLedger final : public Script {
     if (known != ledger_.keys.end()) return;  // and the job may have been deleted
     if (!key_.empty()) ledger_.keys.emplace(key_, id);
     ledger_.there.insert(id);
+    known_.add_kept(id);
   }
 
   void lost(const std::deque<MadeCommand>& unanswered) override {

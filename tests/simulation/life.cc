@@ -13,6 +13,7 @@
 #include "tests/simulation/machine.h"
 #include "tests/simulation/net.h"
 #include "tests/simulation/operator.h"
+#include "tests/simulation/roles.h"
 #include "tests/simulation/uv.h"
 #include "tests/simulation/world.h"
 
@@ -34,10 +35,13 @@ class Life {
         net_(world_),
         machine_(world_),
         chance_(seed, "ends"),
-        operator_(world_, known_, settings_for(options), options.operated) {
+        roles_(world_, known_),
+        operator_(world_, known_, settings_for(options), options.operated,
+                  options.has_roles ? &roles_ : nullptr) {
     world_.print_story(options.prints_story);
     ledgers_.resize(options.ledgers);
     for (unsigned i = 0; i < options.clients; ++i) add_client(i);
+    for (unsigned i = 0; options.has_roles && i < 3; ++i) add_role_client(i);
   }
 
   LifeReport run() {
@@ -69,6 +73,12 @@ class Life {
                       ? keep_ledger(world_, known_, ledgers_[number], name)
                       : any_commands(world_, known_, name, number % 2 == 0 ? 1 : 12);
     clients_.push_back(std::make_unique<Client>(world_, net_, known_, name, std::move(script)));
+  }
+
+  void add_role_client(unsigned number) {
+    const std::string name = fmt::format("role client {}", number);
+    clients_.push_back(
+        std::make_unique<Client>(world_, net_, known_, name, roles_.client(number, name)));
   }
 
   void run_process() {
@@ -190,6 +200,7 @@ class Life {
   Machine machine_;
   Chance chance_;
   Knowledge known_;
+  Roles roles_;
   Operator operator_;
   std::vector<Ledger> ledgers_;
   std::vector<std::unique_ptr<Client>> clients_;

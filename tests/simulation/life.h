@@ -14,8 +14,9 @@ struct LifeOptions {
   unsigned clients = 6;
   unsigned ledgers = 1;  // of the clients
   bool has_journal = true;
-  bool ends = true;       // processes are killed, lose their power, and are stopped
-  bool operated = false;  // drains, reloads, steps of the wall clock, stalls (operator.h)
+  bool ends = true;        // processes are killed, lose their power, and are stopped
+  bool operated = false;   // drains, reloads, steps of the wall clock, stalls (operator.h)
+  bool has_roles = false;  // and three more clients, which have them (roles.h)
   bool prints_story = false;
 };
 

@@ -54,4 +54,12 @@ TEST_CASE("an operated life replays, and its drains, reloads and stops end as th
   CHECK(reloads > 0);
 }
 
+TEST_CASE("a life with roles replays") {
+  const LifeOptions options{.duration = 400ms, .operated = true, .has_roles = true};
+  const LifeReport first = live(3, options);
+  CHECK(first.problem.empty());
+  CHECK(first.reloads > 0);
+  CHECK(live(3, options).digest == first.digest);
+}
+
 }  // namespace tubed::simulation

@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "os/secret_file.h"
 #include "os/socket.h"
 #include "tests/simulation/net.h"
 #include "tests/simulation/uv.h"
@@ -208,6 +209,21 @@ std::optional<std::uint32_t> group_id(const std::string& name) {
 
 bool sees_all_users() {
   return true;
+}
+
+// --- os/secret_file.h
+
+Result<void> check_secret(const std::string& file) {
+  TRY(read_secret(file, SIZE_MAX));
+  return {};
+}
+
+Result<std::string> read_secret(const std::string& file, std::size_t most) {
+  const auto& secrets = Machine::current().secrets();
+  const auto found = secrets.find(file);
+  if (found == secrets.end()) return Error{file + ": no such file"};
+  if (found->second.size() > most) return Error{file + ": too large"};
+  return found->second;
 }
 
 // --- os/socket.h

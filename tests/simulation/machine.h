@@ -1,13 +1,16 @@
 // Machine: the disk of a simulated machine, and the lives of the process on it.
 //
-// machine.cc has the functions of os/ (clock.h, process.h, socket.h), and storage.cc those of
-// loop/file_storage.h and loop/directory_tree.h, which the simulation has in the place of those of
-// src/. They act on the current machine.
+// machine.cc has the functions of os/ (clock.h, process.h, secret_file.h, socket.h), and storage.cc
+// those of loop/file_storage.h and loop/directory_tree.h, which the simulation has in the place of
+// those of src/. They act on the current machine.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/journal/test_disk.h"
@@ -60,6 +63,10 @@ class Machine {
   void step_wall_clock(Duration by);
   void add_clock_watch(int descriptor) { clock_watches_.push_back(descriptor); }
 
+  // A file with secrets (os/secret_file.h).
+  void set_secret(const std::string& file, std::string text) { secrets_[file] = std::move(text); }
+  const std::map<std::string, std::string>& secrets() const { return secrets_; }
+
   std::uint64_t boot() const { return boot_; }
   bool first_of_boot() const { return recorded_boot_ != boot_; }
   void record_boot() { recorded_boot_ = boot_; }
@@ -75,6 +82,7 @@ class Machine {
   std::function<void(DiskEvent)> event_;
   journal::FileId last_file_ = 0;
   std::vector<int> clock_watches_;  // of this process
+  std::map<std::string, std::string> secrets_;
   std::uint64_t life_ = 0;
   std::uint64_t boot_ = 1;
   std::uint64_t recorded_boot_ = 0;

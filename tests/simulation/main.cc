@@ -1,6 +1,6 @@
 // simulation [SEED [COUNT]] [--milliseconds=N] [--clients=N] [--ledgers=N] [--memory]
-// [--operated] [--story] [--digests]: runs lives of the server on virtual time, and prints the
-// first that has a problem.
+// [--operated] [--roles] [--story] [--digests]: runs lives of the server on virtual time, and
+// prints the first that has a problem.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
       options.has_journal = false;
     } else if (word == "--operated") {
       options.operated = true;
+    } else if (word == "--roles") {
+      options.has_roles = true;
     } else if (word == "--story") {
       options.prints_story = true;
     } else if (word == "--digests") {

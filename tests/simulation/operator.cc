@@ -33,12 +33,14 @@ bool has(std::string_view line, std::string_view text) {
 
 }  // namespace
 
-Operator::Operator(World& world, Knowledge& known, Settings file, bool acts)
+Operator::Operator(World& world, Knowledge& known, Settings file, bool acts, Roles* roles)
     : world_(world),
       known_(known),
       chance_(world.seed(), "operator"),
       file_(std::move(file)),
-      acts_(acts) {
+      acts_(acts),
+      roles_(roles) {
+  if (roles_ != nullptr) roles_->add_to(file_);
   if (!acts_) return;
   file_.shutdown_timeout = 200ms;
 }
@@ -87,6 +89,7 @@ Result<Settings> Operator::read_file() {
 void Operator::take_settings() {
   constexpr std::uint32_t kMany = 100;
   in_force_ = file_;
+  if (roles_ != nullptr) roles_->begin(in_force_);
   known_.may_refuse |= in_force_.connections < kMany;
 }
 
@@ -155,6 +158,7 @@ void Operator::change_file() {
   any(file_.queue.policies, std::array<std::uint32_t, 2>{2, 10'000});
   any(file_.output_bytes, std::array<std::uint64_t, 2>{5'000, 1 << 20});
   any(file_.output_memory, std::array<std::uint64_t, 2>{20'000, 64 << 20});
+  if (roles_ != nullptr) roles_->change(file_, chance_);
   any(file_.journal_max_bytes, std::array<std::uint64_t, 2>{0, 64 << 20});
 }
 

@@ -20,6 +20,7 @@
 #include "engine/engine.h"
 #include "tests/simulation/chance.h"
 #include "tests/simulation/commands.h"
+#include "tests/simulation/roles.h"
 #include "tests/simulation/world.h"
 
 namespace tubed::simulation {
@@ -27,7 +28,8 @@ namespace tubed::simulation {
 class Operator {
  public:
   // `file`: the settings that a process reads at its start and at a reload.
-  Operator(World& world, Knowledge& known, Settings file, bool acts);
+  // `roles`: that the server has; null: none.
+  Operator(World& world, Knowledge& known, Settings file, bool acts, Roles* roles);
 
   const Settings& file() const { return file_; }
 
@@ -74,6 +76,7 @@ class Operator {
   Settings file_;
   Settings in_force_;
   const bool acts_;
+  Roles* const roles_;
   std::shared_ptr<int> process_;  // events look whether it is the same
   const engine::Engine* engine_ = nullptr;
   Drain drain_;
