@@ -6,8 +6,13 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "os/clock.h"
@@ -97,6 +102,18 @@ void Machine::step_wall_clock(Duration by) {
 }  // namespace tubed::simulation
 
 using namespace tubed::simulation;
+
+// --- The clock of libmicrohttpd
+
+extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  const bool is_monotonic = clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE;
+  if (!is_monotonic || !World::exists())
+    return static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
+  const auto now = World::current().now().time_since_epoch().count();
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  *time = {.tv_sec = now / kSecond, .tv_nsec = now % kSecond};
+  return 0;
+}
 
 // --- The timers of loop/clock_watch.cc, which nothing but a step of the wall clock makes readable
 
@@ -234,6 +251,23 @@ Endpoint* endpoint_of(const Socket& socket) {
   return Net::current().find(socket.descriptor());
 }
 
+// The channels that loop/lingering_close.cc has of connections of HTTP.
+bool is_real(const Socket& socket) {
+  return socket.descriptor() >= 0 && socket.descriptor() < Net::kFirstDescriptor;
+}
+
+Transfer transfer_of(ssize_t bytes) {
+  if (bytes > 0) return {Transfer::Kind::done, static_cast<std::size_t>(bytes)};
+  if (bytes == 0) return {Transfer::Kind::end, 0};
+  return {errno == EAGAIN ? Transfer::Kind::would_block : Transfer::Kind::failed, 0};
+}
+
+bool real_has(const Socket& socket, short events) {
+  pollfd watched{.fd = socket.descriptor(), .events = events, .revents = 0};
+  ::poll(&watched, 1, 0);
+  return (watched.revents & (events | POLLHUP | POLLERR)) != 0;
+}
+
 }  // namespace
 
 // Real descriptors are those that a listener keeps in reserve.
@@ -247,6 +281,10 @@ Socket::~Socket() {
 }
 
 Transfer read_into(const Socket& socket, std::span<const std::span<char>> buffers) {
+  if (is_real(socket)) {
+    const std::span<char> first = buffers.front();
+    return transfer_of(::recv(socket.descriptor(), first.data(), first.size(), MSG_DONTWAIT));
+  }
   Endpoint* const endpoint = endpoint_of(socket);
   if (endpoint == nullptr || endpoint->lost()) return {Transfer::Kind::failed, 0};
   if (endpoint->arrived().empty())
@@ -282,16 +320,19 @@ Transfer write_from(const Socket& socket, std::string_view piece) {
 }
 
 bool has_unread(const Socket& socket) {
+  if (is_real(socket)) return real_has(socket, POLLIN);
   const Endpoint* endpoint = endpoint_of(socket);
   return endpoint != nullptr && !endpoint->arrived().empty();
 }
 
 bool has_ended(const Socket& socket) {
+  if (is_real(socket)) return real_has(socket, POLLRDHUP);
   const Endpoint* endpoint = endpoint_of(socket);
   return endpoint == nullptr || endpoint->ended() || endpoint->lost();
 }
 
 void end_output(const Socket& socket) {
+  if (is_real(socket)) ::shutdown(socket.descriptor(), SHUT_WR);
   if (Endpoint* endpoint = endpoint_of(socket)) endpoint->end_output();
 }
 
@@ -351,6 +392,8 @@ std::string local_address(const Socket&) {
 }
 
 std::string peer_address(const Socket& socket) {
+  // Real numbers depend on the process that runs the simulation.
+  if (is_real(socket)) return "127.0.0.1:1";
   return fmt::format("127.0.0.1:{}", socket.descriptor() - Net::kFirstDescriptor);
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "tests/simulation/bridges.h"
 
 namespace tubed::simulation {
 
@@ -101,7 +102,7 @@ Net* current_net = nullptr;
 
 }  // namespace
 
-Net::Net(World& world) : world_(world) {
+Net::Net(World& world) : world_(world), bridges_(std::make_unique<Bridges>()) {
   TUBED_ASSERT(current_net == nullptr);
   current_net = this;
 }
@@ -125,8 +126,10 @@ int Net::accept(int listening) {
   if (found == listeners_.end()) return -1;  // of a process that has ended
   auto& waiting = found->second.waiting;
   if (waiting.empty()) return -1;
-  endpoints_.emplace(next_, std::move(waiting.front()));
+  const std::shared_ptr<Endpoint> accepted = std::move(waiting.front());
   waiting.pop_front();
+  if (found->second.port == kHttpPort) return bridges_->add(accepted);
+  endpoints_.emplace(next_, accepted);
   return next_++;
 }
 
@@ -147,7 +150,12 @@ void Net::close(int descriptor) {
   endpoints_.erase(found);
 }
 
+void Net::pump() {
+  bridges_->pump();
+}
+
 void Net::end_process() {
+  bridges_->reset_all();
   for (const auto& [descriptor, listener] : listeners_) {
     for (const auto& waiting : listener.waiting) waiting->reset();
   }

@@ -78,8 +78,11 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   std::function<void()> event_;
 };
 
+class Bridges;
+
 class Net {
  public:
+  static constexpr std::uint16_t kHttpPort = 11380;
   static constexpr int kFirstDescriptor = 1'000'000;
 
   explicit Net(World& world);
@@ -91,13 +94,15 @@ class Net {
 
   // --- The process of the server
   int listen(std::uint16_t port);
-  // A connection that waits, or -1.
+  // A connection that waits, or -1. Those of kHttpPort have real descriptors (bridges.h).
   int accept(int listening);
   // Null: no connection has this descriptor.
   Endpoint* find(int descriptor);
   bool is_listening(int descriptor) const { return listeners_.contains(descriptor); }
   bool has_waiting(int listening) const { return !listeners_.at(listening).waiting.empty(); }
   void close(int descriptor);
+  // Passes bytes through the real descriptors.
+  void pump();
   // The process has ended: its connections are reset, and nothing listens.
   void end_process();
 
@@ -117,6 +122,7 @@ class Net {
   std::map<int, std::shared_ptr<Endpoint>> endpoints_;
   int next_ = kFirstDescriptor;
   std::uint64_t connections_ = 0;
+  std::unique_ptr<Bridges> bridges_;
 };
 
 }  // namespace tubed::simulation

@@ -233,6 +233,7 @@ void poll(Loop& loop, bool waits) {
   for (;;) {
     world.run_due();
     if (loop.ended || world.failed()) return;
+    Net::current().pump();
     loop.update();
     bool any = std::exchange(loop.called, false);
     any |= finish_work(loop);
