@@ -52,7 +52,10 @@ void Bridges::pump() {
   std::array<epoll_event, 64> events;
   for (int count = 64; count == 64;) {
     count = ::epoll_wait(epoll_, events.data(), 64, 0);
-    for (int i = 0; i < count; ++i) ready_.insert(events[static_cast<std::size_t>(i)].data.u64);
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t number = events[static_cast<std::size_t>(i)].data.u64;  // unaligned
+      ready_.insert(number);
+    }
   }
   // In the order of the connections, whatever the order of the kernel.
   for (const std::uint64_t number : std::exchange(ready_, {})) {

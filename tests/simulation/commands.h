@@ -5,12 +5,17 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "commands/table.h"
+#include "engine/engine.h"
 #include "tests/simulation/chance.h"
+#include "tests/simulation/net.h"
 
 namespace tubed::simulation {
 
@@ -18,8 +23,9 @@ namespace tubed::simulation {
 struct Knowledge {
   std::unordered_map<std::string, JobId> bodies;  // of all puts; 0: not acknowledged
   std::unordered_map<JobId, std::string> by_id;
-  std::deque<JobId> recent;  // ids that clients name in their commands
-  std::deque<JobId> kept;    // jobs of ledgers, which may have been deleted
+  std::deque<JobId> recent;        // ids that clients name in their commands
+  std::deque<JobId> kept;          // jobs of ledgers, which may have been deleted
+  std::deque<std::string> tokens;  // of reservations over HTTP
   std::uint64_t puts = 0;
   std::uint64_t queue = 0;  // of the ids: without a journal each process begins another
 
@@ -29,9 +35,13 @@ struct Knowledge {
     Time since;
   };
   Drain drain;
-  std::uint64_t process = 0;  // the number of the server's process
-  bool serves = false;        // the process has begun, and does not stop
-  bool may_refuse = false;    // limits.connections was low at a time of this process
+  std::optional<Time> stopping_since;                 // the process
+  const engine::Engine* engine = nullptr;             // null: no process serves
+  unsigned open_requests = 0;                         // over HTTP, without those that wait
+  std::deque<std::shared_ptr<Endpoint>> half_closed;  // connections of clients that have left
+  std::uint64_t process = 0;                          // the number of the server's process
+  bool serves = false;                                // the process has begun, and does not stop
+  bool may_refuse = false;  // limits.connections was low at a time of this process
 
   // Forgets the jobs, because a process without a journal begins an empty queue.
   void begin_queue() {
@@ -44,9 +54,10 @@ struct Knowledge {
   void add_recent(JobId id) { add(recent, id); }
   void add_kept(JobId id) { add(kept, id); }
 
-  static void add(std::deque<JobId>& ids, JobId id) {
+  template <class Name>
+  static void add(std::deque<Name>& ids, Name id) {
     constexpr std::size_t kMost = 24;
-    ids.push_back(id);
+    ids.push_back(std::move(id));
     if (ids.size() > kMost) ids.pop_front();
   }
 };

@@ -9,6 +9,7 @@
 
 #include "server/server.h"
 #include "tests/simulation/client.h"
+#include "tests/simulation/http_clients.h"
 #include "tests/simulation/ledger.h"
 #include "tests/simulation/machine.h"
 #include "tests/simulation/net.h"
@@ -39,14 +40,16 @@ class Life {
         operator_(world_, known_, settings_for(options), options.operated,
                   options.has_roles ? &roles_ : nullptr) {
     world_.print_story(options.prints_story);
-    ledgers_.resize(options.ledgers);
+    ledgers_.resize(options.ledgers + (options.has_http ? 1 : 0));
     for (unsigned i = 0; i < options.clients; ++i) add_client(i);
+    if (options.has_http) add_http_clients();
     for (unsigned i = 0; options.has_roles && i < 3; ++i) add_role_client(i);
   }
 
   LifeReport run() {
     end_ = world_.now() + options_.duration;
     for (const auto& client : clients_) client->begin();
+    for (const auto& client : http_clients_) client->begin();
     while (world_.now() < end_ && !world_.failed()) run_process();
     report_.seed = world_.seed();
     report_.events = world_.events();
@@ -63,16 +66,32 @@ class Life {
     settings.journal_segment_bytes = 64 << 10;
     settings.journal_sync = kSyncAlways;
     if (options.has_journal) settings.journal_directory = "journal";
+    if (options.has_http) {
+      settings.http_listen.emplace().port = Net::kHttpPort;
+      settings.http.api = HttpApiLevel::full;
+    }
     return settings;
   }
 
   // Some clients keep a ledger. Of the others some send one command at a time, and so wait.
   void add_client(unsigned number) {
     const std::string name = fmt::format("client {}", number);
-    auto script = number < ledgers_.size()
+    auto script = number < options_.ledgers
                       ? keep_ledger(world_, known_, ledgers_[number], name)
                       : any_commands(world_, known_, name, number % 2 == 0 ? 1 : 12);
     clients_.push_back(std::make_unique<Client>(world_, net_, known_, name, std::move(script)));
+  }
+
+  void add_http_clients() {
+    const auto add = [this](std::unique_ptr<HttpClient> client) {
+      http_clients_.push_back(std::move(client));
+    };
+    for (const char* name : {"http 1", "http 2", "http 3"})
+      add(any_operations(world_, net_, known_, name));
+    add(keep_http_ledger(world_, net_, known_, ledgers_.back(), "http ledger"));
+    for (const char* name : {"http leaver 1", "http leaver 2"})
+      add(reserve_and_leave(world_, net_, known_, name));
+    if (world_.seed() % 4 == 0) add(crowd(world_, net_, known_, "http crowd"));
   }
 
   void add_role_client(unsigned number) {
@@ -204,6 +223,7 @@ class Life {
   Operator operator_;
   std::vector<Ledger> ledgers_;
   std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<HttpClient>> http_clients_;
   server::Server* server_ = nullptr;
   LifeReport report_;
   bool ended_ = false;                        // the process that runs

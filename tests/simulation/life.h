@@ -17,6 +17,7 @@ struct LifeOptions {
   bool ends = true;        // processes are killed, lose their power, and are stopped
   bool operated = false;   // drains, reloads, steps of the wall clock, stalls (operator.h)
   bool has_roles = false;  // and three more clients, which have them (roles.h)
+  bool has_http = false;   // the API, and its clients (http_clients.h)
   bool prints_story = false;
 };
 

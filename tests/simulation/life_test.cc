@@ -62,4 +62,14 @@ TEST_CASE("a life with roles replays") {
   CHECK(live(3, options).digest == first.digest);
 }
 
+// Seed 4 has a crowd of requests that wait.
+TEST_CASE("a life with clients of HTTP replays") {
+  for (std::uint64_t seed = 3; seed <= 4; ++seed) {
+    const LifeOptions options{.duration = 300ms, .operated = true, .has_http = true};
+    const LifeReport first = live(seed, options);
+    CHECK(first.problem.empty());
+    CHECK(live(seed, options).digest == first.digest);
+  }
+}
+
 }  // namespace tubed::simulation

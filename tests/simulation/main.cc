@@ -1,6 +1,6 @@
 // simulation [SEED [COUNT]] [--milliseconds=N] [--clients=N] [--ledgers=N] [--memory]
-// [--operated] [--roles] [--story] [--digests]: runs lives of the server on virtual time, and
-// prints the first that has a problem.
+// [--operated] [--roles] [--http] [--story] [--digests]: runs lives of the server on virtual time,
+// and prints the first that has a problem.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -31,6 +31,8 @@ int main(int argc, char** argv) {
       options.operated = true;
     } else if (word == "--roles") {
       options.has_roles = true;
+    } else if (word == "--http") {
+      options.has_http = true;
     } else if (word == "--story") {
       options.prints_story = true;
     } else if (word == "--digests") {

@@ -65,12 +65,15 @@ void Operator::begin_serving(const engine::Engine& engine) {
   engine_ = &engine;
   known_.drain = {.active = false, .since = world_.now()};
   known_.serves = true;
+  known_.stopping_since.reset();
+  known_.engine = engine_;
   if (acts_) act_later();
 }
 
 void Operator::end_process() {
   process_.reset();
-  engine_ = nullptr;
+  engine_ = known_.engine = nullptr;
+  known_.half_closed.clear();
   known_.serves = false;
 }
 
@@ -166,7 +169,7 @@ void Operator::change_file() {
 
 void Operator::take_line(std::string_view line) {
   if (has(line, " info stopping")) {
-    stopping_since_ = world_.now();
+    stopping_since_ = known_.stopping_since = world_.now();
     known_.serves = false;
   }
   if (has(line, " info drained")) {
