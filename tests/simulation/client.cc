@@ -67,6 +67,8 @@ void Client::act_later() {
 
 void Client::act() {
   if (connection_ == nullptr) return connect();
+  read();  // and what has arrived while it did not read
+  if (connection_ == nullptr) return;
   if (chance_.below(1000) < script_->leaves()) return leave();
   if (is_forgotten()) return fail("no answer", "");
   if (refused_) return;
@@ -90,12 +92,16 @@ void Client::connect() {
   process_ = known_.process;
   answers_ = 0;
   refused_ = false;
-  std::vector<MadeCommand> first = script_->first();
-  if (chance_.percent(50))
-    first.push_back({.row = commands::find_command("set-caps"), .line = "set-caps 1"});
-  first.push_back(
-      {.row = commands::find_command("watch"), .line = fmt::format("watch {}", a_tube(chance_))});
-  send(first);
+  send(script_->first(chance_));
+}
+
+std::vector<MadeCommand> Script::first(Chance& chance) {
+  std::vector<MadeCommand> commands;
+  if (chance.percent(50))
+    commands.push_back({.row = commands::find_command("set-caps"), .line = "set-caps 1"});
+  commands.push_back(
+      {.row = commands::find_command("watch"), .line = fmt::format("watch {}", a_tube(chance))});
+  return commands;
 }
 
 void Client::leave() {
@@ -153,6 +159,10 @@ void Client::flush() {
 // --- Replies
 
 void Client::read() {
+  if (!script_->reads()) {
+    first_since_ = world_.now();
+    return;
+  }
   received_.append(connection_->arrived());
   connection_->take(connection_->arrived().size());
   // Replies of an earlier queue do not concern this queue.
@@ -195,6 +205,7 @@ bool Client::take_reply() {
     fail("a block has another length", line);
     return false;
   }
+  const std::string content = received_.substr(line_bytes, bytes - line_bytes);
   received_.erase(0, bytes);
   world_.note(fmt::format("{} < {}", name_, line));
   if (words[0] == "RESERVED_BATCH") {
@@ -202,7 +213,7 @@ bool Client::take_reply() {
     if (*batch_left_ > 0) return true;
     batch_left_.reset();
   }
-  answer(line);
+  answer(line, content);
   return true;
 }
 
@@ -234,7 +245,7 @@ bool Client::take_job(std::string_view line, std::size_t line_bytes) {
     fail("not a reply of this command", text);
     return false;
   }
-  answer(text);
+  answer(text, body);
   return true;
 }
 
@@ -248,7 +259,7 @@ bool Client::is_reply(std::string_view word) const {
   return is_listed || script_->may_also_answer(command, word);
 }
 
-void Client::answer(std::string_view line) {
+void Client::answer(std::string_view line, std::string_view content) {
   const MadeCommand command = std::move(unanswered_.front());
   unanswered_.pop_front();
   first_since_ = world_.now();
@@ -263,7 +274,7 @@ void Client::answer(std::string_view line) {
     known_.bodies[command.body] = id;
   }
   if (command.row->name == "set-caps") has_tubes_ = number_in(words_of(command.line).at(1)) != 0;
-  script_->answered(command, line);
+  script_->answered_with(command, line, content);
 }
 
 // One connection too many gets this line, whatever it sends.

@@ -24,14 +24,21 @@ class Script {
   virtual std::vector<MadeCommand> next(std::size_t unanswered) = 0;
   // `line` is the reply to the command, without its end.
   virtual void answered(const MadeCommand& command, std::string_view line) = 0;
+  // The same, with the body of the job or of the block that follows the line.
+  virtual void answered_with(const MadeCommand& command, std::string_view line,
+                             std::string_view /*content*/) {
+    answered(command, line);
+  }
+  // The first commands of a connection: it watches a tube.
+  virtual std::vector<MadeCommand> first(Chance& chance);
   // The connection has ended. The server may have run any of these commands.
   virtual void lost(const std::deque<MadeCommand>& unanswered) = 0;
+  // False: the client does not read now, although it may send.
+  virtual bool reads() const { return true; }
   // How many of a thousand turns end the connection.
   virtual unsigned leaves() const = 0;
 
-  // Where it connects, and the commands that it sends then before all others.
   virtual std::uint16_t port() const { return kDefaultPort; }
-  virtual std::vector<MadeCommand> first() { return {}; }
   // True: the word is a reply to the command, although its row does not list it.
   virtual bool may_also_answer(const MadeCommand&, std::string_view) const { return false; }
   // True: the server may refuse the connection because of its role.
@@ -63,7 +70,7 @@ class Client {
   void read();
   bool take_reply();
   bool take_job(std::string_view words_of_line, std::size_t line_bytes);
-  void answer(std::string_view line);
+  void answer(std::string_view line, std::string_view content = {});
   bool is_refusal(std::string_view line) const;
   bool refuse(std::size_t line_bytes);
   void check_drain(const MadeCommand& command, std::string_view word);

@@ -9,9 +9,12 @@
 
 #include "server/server.h"
 #include "tests/simulation/client.h"
+#include "tests/simulation/costs.h"
+#include "tests/simulation/hoarder.h"
 #include "tests/simulation/http_clients.h"
 #include "tests/simulation/ledger.h"
 #include "tests/simulation/machine.h"
+#include "tests/simulation/model.h"
 #include "tests/simulation/net.h"
 #include "tests/simulation/operator.h"
 #include "tests/simulation/roles.h"
@@ -38,12 +41,14 @@ class Life {
         chance_(seed, "ends"),
         roles_(world_, known_),
         operator_(world_, known_, settings_for(options), options.operated,
-                  options.has_roles ? &roles_ : nullptr) {
+                  options.has_roles ? &roles_ : nullptr),
+        model_(world_, known_, net_) {
     world_.print_story(options.prints_story);
     ledgers_.resize(options.ledgers + (options.has_http ? 1 : 0));
     for (unsigned i = 0; i < options.clients; ++i) add_client(i);
     if (options.has_http) add_http_clients();
     for (unsigned i = 0; options.has_roles && i < 3; ++i) add_role_client(i);
+    if (is_judged()) add_judged_clients();
   }
 
   LifeReport run() {
@@ -63,6 +68,7 @@ class Life {
   static Settings settings_for(const LifeOptions& options) {
     Settings settings;
     settings.queue.job_bytes = 10'000;
+    settings.output_bytes = 64 << 10;
     settings.journal_segment_bytes = 64 << 10;
     settings.journal_sync = kSyncAlways;
     if (options.has_journal) settings.journal_directory = "journal";
@@ -94,6 +100,19 @@ class Life {
     if (world_.seed() % 4 == 0) add(crowd(world_, net_, known_, "http crowd"));
   }
 
+  // The model and the counts know neither an operator nor HTTP.
+  bool is_judged() const { return !options_.operated && !options_.has_roles && !options_.has_http; }
+
+  void add_judged_clients() {
+    clients_.push_back(
+        std::make_unique<Client>(world_, net_, known_, "hoarder", hoard(world_, "hoarder")));
+    for (unsigned i = 0; i < options_.models; ++i) {
+      const std::string name = fmt::format("model {}", i);
+      clients_.push_back(
+          std::make_unique<Client>(world_, net_, known_, name, model_.add_client(name)));
+    }
+  }
+
   void add_role_client(unsigned number) {
     const std::string name = fmt::format("role client {}", number);
     clients_.push_back(
@@ -122,6 +141,7 @@ class Life {
       if (!ended_) end_process(journal::Fate::kill);
     }
     server_ = nullptr;
+    model_.end_process();
     server.reset();
   }
 
@@ -144,6 +164,7 @@ class Life {
       known_.begin_queue();
     }
     operator_.begin_serving(engine());
+    if (is_judged()) model_.begin_process(server_->service(), options_.has_journal);
     check_invariants(report_.processes);
     const Duration left = end_ - world_.now();
     world_.after(left, [this, process = report_.processes] {
@@ -156,10 +177,17 @@ class Life {
 
   const engine::Engine& engine() const { return server_->service().engine(); }
 
+  void check_model() {
+    model_.check();
+    const std::string excess = excess_of(server_->service(), net_);
+    if (!excess.empty()) world_.fail(excess);
+  }
+
   void check_invariants(std::uint64_t process) {
     if (process != report_.processes || server_ == nullptr || ended_) return;
     engine().check_invariants();
     operator_.check();
+    if (is_judged()) check_model();
     world_.after(kInvariants, [this, process] { check_invariants(process); });
   }
 
@@ -195,6 +223,7 @@ class Life {
     world_.note(is_cut ? "the power is cut" : "the process ends");
     ++(is_cut ? report_.power_cuts : report_.kills);
     net_.end_process();
+    model_.end_process();
     machine_.end_process(fate);
     end_loop();
   }
@@ -222,6 +251,7 @@ class Life {
   Roles roles_;
   Operator operator_;
   std::vector<Ledger> ledgers_;
+  Model model_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<HttpClient>> http_clients_;
   server::Server* server_ = nullptr;

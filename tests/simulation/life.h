@@ -13,6 +13,7 @@ struct LifeOptions {
   Duration duration = std::chrono::seconds(2);
   unsigned clients = 6;
   unsigned ledgers = 1;  // of the clients
+  unsigned models = 3;   // clients of the model, in addition
   bool has_journal = true;
   bool ends = true;        // processes are killed, lose their power, and are stopped
   bool operated = false;   // drains, reloads, steps of the wall clock, stalls (operator.h)

@@ -1,4 +1,4 @@
-// simulation [SEED [COUNT]] [--milliseconds=N] [--clients=N] [--ledgers=N] [--memory]
+// simulation [SEED [COUNT]] [--milliseconds=N] [--clients=N] [--ledgers=N] [--models=N] [--memory]
 // [--operated] [--roles] [--http] [--story] [--digests]: runs lives of the server on virtual time,
 // and prints the first that has a problem.
 #include <algorithm>
@@ -25,6 +25,8 @@ int main(int argc, char** argv) {
       options.clients = static_cast<unsigned>(number_in(value));
     } else if (word.starts_with("--ledgers=")) {
       options.ledgers = static_cast<unsigned>(number_in(value));
+    } else if (word.starts_with("--models=")) {
+      options.models = static_cast<unsigned>(number_in(value));
     } else if (word == "--memory") {
       options.has_journal = false;
     } else if (word == "--operated") {

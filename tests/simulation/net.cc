@@ -31,6 +31,11 @@ bool Endpoint::has_room() const {
   return other->under_way_ + other->arrived_.size() < other->incoming_.window;
 }
 
+bool Endpoint::is_leaving() const {
+  const auto other = other_.lock();
+  return other == nullptr || other->closed_ || other->lost_ || other->output_ended_;
+}
+
 std::size_t Endpoint::send(std::string_view bytes) {
   const auto other = other_.lock();
   if (other == nullptr) return bytes.size();
@@ -136,6 +141,14 @@ int Net::accept(int listening) {
 Endpoint* Net::find(int descriptor) {
   const auto found = endpoints_.find(descriptor);
   return found == endpoints_.end() ? nullptr : found->second.get();
+}
+
+bool Net::is_settled() const {
+  return std::ranges::none_of(listeners_,
+                              [](const auto& entry) { return !entry.second.waiting.empty(); }) &&
+         std::ranges::none_of(endpoints_, [](const auto& entry) {
+           return entry.second->ended() || entry.second->lost() || entry.second->is_leaving();
+         });
 }
 
 void Net::close(int descriptor) {

@@ -54,6 +54,8 @@ class Endpoint final : public std::enable_shared_from_this<Endpoint> {
   bool ended() const { return ended_; }  // the other end sends nothing more
   bool lost() const { return lost_; }
   bool has_room() const;
+  // The other end is closed, which is not seen here yet.
+  bool is_leaving() const;
 
   // Called after each arrival, and after the end. For ends that no loop watches.
   void on_event(std::function<void()> event) { event_ = std::move(event); }
@@ -105,6 +107,10 @@ class Net {
   void pump();
   // The process has ended: its connections are reset, and nothing listens.
   void end_process();
+
+  // True: no client has left whose connection the process has not closed.
+  bool is_settled() const;
+  std::size_t open_connections() const { return endpoints_.size(); }
 
   // --- Clients
   // Null: nothing listens on the port.

@@ -53,6 +53,25 @@ struct Connected {
 
 }  // namespace
 
+TEST_CASE("the network is settled when the server has closed what clients have left") {
+  World world(5);
+  Net net(world);
+  const int listening = net.listen(11300);
+  CHECK(net.is_settled());
+  const auto client = net.connect(11300, {}, {});
+  CHECK_FALSE(net.is_settled());  // it waits to be accepted
+  const int accepted = net.accept(listening);
+  CHECK(net.is_settled());
+  CHECK(net.open_connections() == 1);
+  client->close();
+  CHECK_FALSE(net.is_settled());
+  pass(world, 1ms);
+  CHECK_FALSE(net.is_settled());
+  net.close(accepted);
+  CHECK(net.is_settled());
+  CHECK(net.open_connections() == 0);
+}
+
 TEST_CASE("bytes arrive in order, in pieces, after their latency") {
   Connected connected({.latency = 1ms, .jitter = 3ms, .cuts = 50});
   std::string sent;

@@ -80,15 +80,20 @@ class RoleClient final : public Script {
 
   std::uint16_t port() const override { return has_token_ ? kTokenPort : kRolePort; }
 
-  std::vector<MadeCommand> first() override {
+  std::vector<MadeCommand> first(Chance& chance) override {
     used_ = "default";
     watched_ = {"default"};
+    std::vector<MadeCommand> commands = Script::first(chance);
     // Its only reply shows that the connection is not refused.
-    if (!has_token_) return {{.row = commands::find_command("set-caps"), .line = "set-caps 1"}};
-    has_wrong_token_ = chance_.percent(5);
-    return {{.row = &commands::auth_command(),
-             .line = fmt::format("auth {}{}", kToken, has_wrong_token_ ? "x" : ""),
-             .waits = 6s}};
+    MadeCommand before{.row = commands::find_command("set-caps"), .line = "set-caps 1"};
+    if (has_token_) {
+      has_wrong_token_ = chance_.percent(5);
+      before = {.row = &commands::auth_command(),
+                .line = fmt::format("auth {}{}", kToken, has_wrong_token_ ? "x" : ""),
+                .waits = 6s};
+    }
+    commands.insert(commands.begin(), std::move(before));
+    return commands;
   }
 
   std::vector<MadeCommand> next(std::size_t unanswered) override {

@@ -1,0 +1,41 @@
+#include "tests/simulation/costs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "commands/conversation.h"
+
+namespace tubed::simulation {
+
+namespace {
+
+// One reply may exceed the bound, and a batch of jobs has a bound of the same size.
+constexpr std::size_t kLongestReply = 32 << 10;
+// A conversation keeps the input of one read, in a buffer that may be twice as long.
+constexpr std::size_t kInput = 2 * (64 << 10) + 4096;
+
+}  // namespace
+
+std::string excess_of(const commands::Service& service, const Net& net) {
+  const std::size_t most_replies = 2 * service.conversation_limits().output_bytes + kLongestReply;
+  std::size_t open = 0;
+  for (const commands::Conversation* conversation : service.conversations()) {
+    if (conversation == nullptr) continue;
+    ++open;
+    const std::size_t replies = conversation->replies().size();
+    if (replies > most_replies)
+      return fmt::format("{} bytes of replies are kept for one client", replies);
+  }
+  const std::uint64_t sessions = service.engine().info().sessions;
+  if (sessions != open)
+    return fmt::format("{} sessions are open, and {} conversations", sessions, open);
+  if (net.is_settled() && open != net.open_connections())
+    return fmt::format("{} conversations are open, and {} connections", open,
+                       net.open_connections());
+  if (service.input_bytes() > open * kInput)
+    return fmt::format("{} bytes of input are kept for {} clients", service.input_bytes(), open);
+  return {};
+}
+
+}  // namespace tubed::simulation
