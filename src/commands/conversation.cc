@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/planted.h"
 #include "commands/handlers.h"
 #include "commands/line_end.h"
 
@@ -49,6 +50,8 @@ Conversation::~Conversation() {
   abandon_body();
   service_.count_input(counted_input_, 0);
   service_.closed(session_);
+  const bool leaks = TUBED_PLANTED(session_is_leaked) && !waiting_;
+  if (leaks && !service_.engine().holds_jobs(session_)) return;
   service_.engine().close(session_, service_.now(), service_);
 }
 
@@ -252,7 +255,8 @@ bool Conversation::may_go_on() {
     return false;
   }
   const bool slice = in_progress(running_.operation);
-  if (replies_.size() > (slice ? output_bound() : service_.conversation_limits().output_bytes)) {
+  if (replies_.size() > (slice ? output_bound() : service_.conversation_limits().output_bytes) &&
+      !TUBED_PLANTED(replies_without_bound)) {
     stop_ = Stop::output;
     return false;
   }
@@ -300,8 +304,10 @@ std::size_t Conversation::longer_limit(std::string_view input) const {
 
 std::size_t Conversation::take_body(std::string_view input) {
   const std::size_t count = std::min<std::size_t>(input.size(), incoming_.left);
-  if (count > 0 && stage_ == Stage::body) {
-    std::memcpy(incoming_.bytes.writable().last(incoming_.left).data(), input.data(), count);
+  const bool ends_here = incoming_.left == input.size();
+  const std::size_t lost = TUBED_PLANTED(body_ends_before_its_chunk) && ends_here ? 1 : 0;
+  if (count > lost && stage_ == Stage::body) {
+    std::memcpy(incoming_.bytes.writable().last(incoming_.left).data(), input.data(), count - lost);
   }
   incoming_.left -= count;
   if (incoming_.left == 0) {

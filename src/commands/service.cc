@@ -157,9 +157,16 @@ bool Service::may_see(SessionId session, std::string_view tube) const {
 void Service::notice(const engine::Notice& notice) {
   if (test_hooks_ != nullptr) [[unlikely]]
     test_hooks_->notice(notice);
+  if (TUBED_PLANTED(second_notice_is_dropped) && !notified_.empty()) return;
   Conversation* conversation = conversations_[notice.session];
+  if (TUBED_PLANTED(reply_to_another_client)) {
+    for (Conversation* other : conversations_) {
+      if (other != nullptr && other->waiting()) conversation = other;
+    }
+  }
   TUBED_ASSERT(conversation != nullptr);
-  if (conversation->answer(notice)) notified_.push_back(notice.session);
+  const bool is_notified = conversation->answer(notice) && !TUBED_PLANTED(wake_up_is_lost);
+  if (is_notified) notified_.push_back(conversation->session());
 }
 
 }  // namespace tubed::commands

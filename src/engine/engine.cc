@@ -329,7 +329,8 @@ void Engine::attach_buried(Job* job, std::uint64_t order) {
 }
 
 void Engine::attach_reserved(Session& holder, Time now, Job* job) {
-  link_reserved(holder, now, job, job->end_of_ttr(now));
+  const Duration early = std::chrono::milliseconds(TUBED_PLANTED(ttr_ends_a_tick_early) ? 1 : 0);
+  link_reserved(holder, now, job, job->end_of_ttr(now) - early);
   // The wall clock may have been set back since a job from the journal was put.
   const Duration age = std::max(now - job->created, Duration::zero());
   const bool is_first = job->made_history->counters.reserves == 1;

@@ -6,6 +6,7 @@
 // until nothing is due or work_per_turn is used up.
 #include <algorithm>
 
+#include "base/planted.h"
 #include "engine/engine.h"
 
 namespace tubed::engine {
@@ -132,7 +133,11 @@ Job* Engine::best_that_lives(const Session& session, Time now) {
     return next_by_weight(session);
   const Tube* best = nullptr;
   const auto consider = [&best](const Tube* tube) {
-    if (best == nullptr || tube->ready.top_key() < best->ready.top_key()) best = tube;
+    if (best == nullptr || tube->ready.top_key() < best->ready.top_key() ||
+        (TUBED_PLANTED(last_tube_is_first) &&
+         tube->ready.top()->priority == best->ready.top()->priority)) {
+      best = tube;
+    }
   };
   if (session.watched == nullptr) {
     entries_walked_ += session.watches.size();

@@ -7,6 +7,8 @@
 
 #include <array>
 
+#include "base/planted.h"
+
 namespace tubed::server {
 
 namespace {
@@ -128,7 +130,8 @@ bool Client::write(const FactLog& log) {
   if (state_ == State::stopping && received_any_ && !closes_last_) finish();
   bool progress = false;
   auto& replies = conversation_.replies();
-  std::size_t sendable = gate_.sendable(replies.size(), log.appended(), log.durable());
+  const Lsn durable = TUBED_PLANTED(replies_before_the_commit) ? log.appended() : log.durable();
+  std::size_t sendable = gate_.sendable(replies.size(), log.appended(), durable);
   gated_bytes_ = replies.size() - sendable;
   while (sendable > 0 && state_ != State::broken) {
     std::size_t wanted = 0;

@@ -524,7 +524,10 @@ void Model::answered_reserve(ModelClient& client, const Issued& issued, std::str
       return fail(*job, "it is reserved before its delay has ended");
     make_ready(*job, put->sent);
     job->due.earliest = put->sent;
-    if (was_lost) lost_puts_.erase(lost_put);
+    if (was_lost) {
+      job->counters.reset();
+      lost_puts_.erase(lost_put);
+    }
   }
   if (job->body != content) return fail(*job, "it has another body");
   if (job->is_doubtful) {
@@ -556,6 +559,9 @@ void Model::answered_reserve(ModelClient& client, const Issued& issued, std::str
     return fail(other, fmt::format("job {} is given before it", id));
   }
   if (std::exchange(job->is_doubtful, false)) {
+    for (ModelClient* holder : clients_) {
+      if (job->has_unknown_holder || job->holder == holder) holder->held_until = world_.now();
+    }
     job->counters.reset();
     job->due = {};
     job->state = JobState::ready;
@@ -598,6 +604,7 @@ void Model::answered_many(const Issued& issued, std::string_view line) {
                            (job.state == JobState::ready && job.ready_since > issued.sent);
     if (!may_leave && job.state == issued.state) ++least;
   }
+  most += lost_puts_.size();
   const bool is_certain = least == most;
   if (issued.kind == Kind::move && issued.to == issued.tube) least = most = 0;
   least = std::min(least, issued.count);
