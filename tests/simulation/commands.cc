@@ -46,9 +46,13 @@ std::string some_tags(Chance& chance) {
   const auto add = [&](unsigned percent, const std::string& tag) {
     if (chance.percent(percent)) tags.append(tags.empty() ? "" : " ").append(tag);
   };
-  add(25, fmt::format("idp:k{}{}", chance.below(4), chance.percent(40) ? ":1" : ""));
-  add(25, fmt::format("con:c{}:{}", chance.below(3), chance.between(1, 2)));
-  add(15, fmt::format("max:{}{}", chance.between(1, 3), chance.percent(50) ? ":b" : ":delete"));
+  // One choice after the other: the order of arguments of a call is that of the compiler.
+  const bool cools_down = chance.percent(40);
+  add(25, fmt::format("idp:k{}{}", chance.below(4), cools_down ? ":1" : ""));
+  const std::uint64_t most = chance.between(1, 2);
+  add(25, fmt::format("con:c{}:{}", chance.below(3), most));
+  const bool buries = chance.percent(50);
+  add(15, fmt::format("max:{}{}", chance.between(1, 3), buries ? ":b" : ":delete"));
   add(15, fmt::format("ttl:{}", chance.below(3)));
   add(15, fmt::format("grp:{}", chance.one_of(kGroups)));
   add(10, fmt::format("aft:{}", chance.one_of(kGroups)));
@@ -92,8 +96,10 @@ std::string a_value(const ArgumentText& argument, Chance& chance, const Knowledg
     return ids;
   }
   if (type.starts_with("words with spaces between")) return some_tags(chance);
-  if (type.starts_with("priority and delay"))
-    return fmt::format("{} {}", chance.below(3), a_time(chance, true));
+  if (type.starts_with("priority and delay")) {
+    const std::string delay = a_time(chance, true);
+    return fmt::format("{} {}", chance.below(3), delay);
+  }
   if (type.starts_with("key of a policy")) return a_policy(chance);
   if (type.starts_with("seconds")) return a_time(chance, type.find("500ms") != type.npos);
   // The capabilities that change replies are chosen when a client connects.
