@@ -289,6 +289,9 @@ bool Model::may_be_given(const Job& job, const ModelClient& to) const {
 bool Model::may_have_been_given(const Job& job, const ModelClient& to,
                                 const Issued& reserve) const {
   if (may_be_given(job, to)) return true;
+  // Or it was given to this client first, and the reply comes after that of the next.
+  const bool is_overtaken = job.state == JobState::reserved && reserve.sent < job.taken;
+  if (is_overtaken && to.watches(job.tube) && reserve.sent + job.ttr <= world_.now()) return true;
   const auto pause = pauses_.find(job.tube);
   return to.watches(job.tube) && may_be_ready(job) && pause != pauses_.end() &&
          pause->second.begun > std::max(reserve.sent, job.due.earliest);
@@ -525,7 +528,7 @@ void Model::answered_reserve(ModelClient& client, const Issued& issued, std::str
     make_ready(*job, put->sent);
     job->due.earliest = put->sent;
     if (was_lost) {
-      job->counters.reset();
+      job->is_doubtful = true;  // it may have been moved
       lost_puts_.erase(lost_put);
     }
   }
