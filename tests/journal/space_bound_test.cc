@@ -230,7 +230,7 @@ TEST_CASE("the files stay near the bound where reservations are recorded") {
   }
 }
 
-TEST_CASE("a journal that holds commands back goes on by itself, and stops") {
+TEST_CASE("a journal that holds commands back resumes by itself, and stops") {
   for (const std::uint64_t segment_bytes : {16U << 10, 64U << 10}) {
     for (const Duration sync : {Duration{}, Duration{50ms}, Duration::max()}) {
       CAPTURE(segment_bytes);
@@ -274,7 +274,7 @@ TEST_CASE("commands do not wait until all files of jobs that died at once are re
     CHECK(steps > 0);
     const LogStats counts = journal.stats();
     CHECK(counts.file_bytes > 2 * counts.live_bytes + 20 * kSegmentBytes);
-    // What is written next takes the space that was allocated ahead.
+    // The next writes take the space that was allocated ahead.
     for (int i = 0; i < 1000; ++i) {
       queue->remove(queue->put(2000));
       queue->settle();

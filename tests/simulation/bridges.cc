@@ -93,7 +93,7 @@ void Bridges::pass_to_process(Bridge& bridge) {
   const std::string_view arrived = endpoint.arrived();
   if (!arrived.empty()) {
     const ssize_t sent = ::send(bridge.descriptor, arrived.data(), arrived.size(), kFlags);
-    // What the process no longer reads is lost.
+    // Bytes that the process no longer reads are lost.
     if (sent >= 0 || errno != EAGAIN)
       endpoint.take(sent > 0 ? static_cast<std::size_t>(sent) : arrived.size());
   }

@@ -1,4 +1,4 @@
-// What the server keeps, in counts that have a bound on any machine.
+// Counts of the state that the server keeps, each with a bound on any machine.
 #pragma once
 
 #include <string>

@@ -50,7 +50,7 @@ class HttpCall {
   void act();
 
   enum class End : std::uint8_t { close, half_close, reset };
-  // The client has no interest in the answer any more. Nothing of it is called.
+  // The client has lost interest in the answer: none of its functions is called.
   void leave(End end);
 
  private:

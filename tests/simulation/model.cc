@@ -800,7 +800,7 @@ void Model::resolve() {
       clients_, [](const ModelClient* client) { return client->issued().has_value(); });
   if (service_ == nullptr || is_busy || !net_.is_settled()) return;
   if (world_.now() - doubtful_since_ < kLeft) return;
-  // What the engine shows now has to be durable before it counts as acknowledged.
+  // The state that the engine shows counts as acknowledged once it is durable.
   const FactLog& log = service_->log();
   if (!shown_up_to_) shown_up_to_ = log.appended();
   if (log.durable() < *shown_up_to_) return;
@@ -822,7 +822,7 @@ void Model::resolve() {
   find_lost_puts();
 }
 
-// False: the job is gone.
+// Returns whether the job still exists.
 bool Model::resolve(Job& job) {
   const auto info = service_->engine().job_info(world_.now(), job.id);
   if (!info) {

@@ -8,7 +8,7 @@
 //    absence after the window has ended.
 // 3. A client that leaves, or the end of the process, leaves commands without a reply. The model
 //    allows both outcomes, and reads from the engine which of them it was, once the server has
-//    closed the connection. What was acknowledged has to hold.
+//    closed the connection. Acknowledged changes have to hold.
 #pragma once
 
 #include <map>

@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a drain or a stop may take in addition to its own limits. A process may get no processor
-// time for a part of it.
+// The time that a drain or a stop may take in addition to its limits. A process may get no
+// processor time for a part of it.
 constexpr Duration kSlack = 1s;
 // The server counts from the beginning of a tick.
 constexpr Duration kTick = 1ms;
