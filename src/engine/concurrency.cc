@@ -37,7 +37,7 @@ void Engine::add_ready_of_key(Job* job) {
   ReadyOfKey& ready = record.key->tubes[{tube->number, job->epoch}];
   ready.tube = tube;
   ready.epoch = job->epoch;
-  ready.jobs.emplace(ReadyKey{job->priority, job->id}, job);
+  ready.jobs.push({job->priority, job->id}, &record);
   if (!record.key->open && is_wide(*record.key)) concurrency_keys_.set_late(*record.key, true);
   park(*job);
   expose_first(*record.key, ready);
@@ -49,7 +49,7 @@ void Engine::erase_ready_of_key(Job* job) {
   Tube* tube = job->tube;
   const auto found = record.key->tubes.find({tube->number, job->epoch});
   ReadyOfKey& ready = found->second;
-  ready.jobs.erase({job->priority, job->id});
+  ready.jobs.erase(&record);
   if (record.parked) {
     tube->parked.erase(job);
   } else {
@@ -76,7 +76,7 @@ void Engine::expose_first(ConcurrencyKey& key, ReadyOfKey& ready) {
   Tube* tube = ready.tube;
   if (ready.epoch != tube->epoch) return;
   const bool late = key.late && !ready.is_hidden && tube->waiting.empty();
-  Job* first = key.has_room() || late ? ready.jobs.begin()->second : nullptr;
+  Job* first = key.has_room() || late ? ready.jobs.top()->job : nullptr;
   set_hidden(key, ready, first == nullptr);
   if (first == ready.exposed) return;
   if (Job* before = std::exchange(ready.exposed, first); before != nullptr) {
@@ -149,7 +149,7 @@ void Engine::add_concurrency(Job& job, const JobTags& tags) {
   if (ready) detach(&job);
   extended_ = true;
   auto& record = make_tags(job).concurrency;
-  record = std::make_unique<ConcurrencyRecord>();
+  record = std::make_unique<ConcurrencyRecord>(&job);
   record->key = concurrency_keys_.add(tags.concurrency_key, tags.concurrency_limit);
   record->limit = tags.concurrency_limit;
   update_room(*record->key);
@@ -168,7 +168,7 @@ void Engine::free_concurrency(Job& job) {
       job.tube->ready.push({job.priority, job.id}, &job);
     } else {
       const auto found = key->tubes.find({job.tube->number, job.epoch});
-      found->second.jobs.erase({job.priority, job.id});
+      found->second.jobs.erase(&record);
       if (found->second.jobs.empty()) forget(*key, found);
     }
   }

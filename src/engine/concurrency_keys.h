@@ -40,7 +40,7 @@ namespace tubed::engine {
 struct ReadyOfKey {
   Tube* tube = nullptr;
   std::uint16_t epoch = 0;  // other than the tube's: they are flushed
-  std::map<ReadyKey, Job*> jobs;
+  ReadyOfKeyHeap jobs;
   Job* exposed = nullptr;
   bool is_hidden = false;  // in ConcurrencyKey::hidden
   ListLinks<ReadyOfKey> links;

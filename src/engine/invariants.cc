@@ -256,7 +256,8 @@ void check_concurrency(const JobTable& jobs, const ConcurrencyKeys& keys) {
     const auto found = record->key->tubes.find({job.tube->number, job.epoch});
     TUBED_ASSERT(found != record->key->tubes.end());
     const ReadyOfKey& ready = found->second;
-    TUBED_ASSERT(ready.tube == job.tube && ready.jobs.at({job.priority, job.id}) == &job);
+    TUBED_ASSERT(ready.tube == job.tube && record->job == &job);
+    TUBED_ASSERT(record->ready_index != kNotInHeap);
     ++ready_jobs[&ready];
   });
   std::uint64_t reserved_keys = 0;
@@ -275,7 +276,8 @@ void check_concurrency(const JobTable& jobs, const ConcurrencyKeys& keys) {
       TUBED_ASSERT(!ready.jobs.empty() && ready.jobs.size() == ready_jobs[&ready]);
       if (ready.is_hidden) ++hidden;
       if (ready.epoch != ready.tube->epoch) continue;
-      const Job* first = ready.jobs.begin()->second;
+      const Job* first = ready.jobs.top()->job;
+      ready.jobs.check_invariants();
       TUBED_ASSERT(ready.exposed == (ready.is_hidden ? nullptr : first));
       TUBED_ASSERT(first->concurrency()->parked == (ready.exposed == nullptr));
       TUBED_ASSERT(key.has_room() ? !ready.is_hidden : ready.is_hidden || key.late);

@@ -31,7 +31,7 @@ struct Group;
 struct Job;
 
 // The limits of a job's life: its tags, the marks of policies, and the time when it expires.
-struct LifeRecord {
+struct LifeRecord : InSlab {
   explicit LifeRecord(Job* owner) : job(owner) {}
 
   Job* job;
@@ -48,14 +48,18 @@ struct LifeRecord {
 };
 
 // The concurrency key of a job.
-struct ConcurrencyRecord {
+struct ConcurrencyRecord : InSlab {
+  explicit ConcurrencyRecord(Job* owner) : job(owner) {}
+
+  Job* job;
   ConcurrencyKey* key = nullptr;  // in ConcurrencyKeys
   std::uint32_t limit = 1;
-  bool parked = false;  // ready, and in Tube::parked
+  std::uint32_t ready_index = kNotInHeap;  // in ReadyOfKey::jobs
+  bool parked = false;                     // ready, and in Tube::parked
 };
 
 // The groups of a job.
-struct GroupRecord {
+struct GroupRecord : InSlab {
   explicit GroupRecord(Job* owner) : job(owner) {}
 
   Job* job;
@@ -70,7 +74,7 @@ struct GroupRecord {
 };
 
 // The records that only jobs with tags, or in a tube with a policy, have.
-struct TagRecord {
+struct TagRecord : InSlab {
   UniqueKey* unique = nullptr;        // in UniqueKeys, unless the job is flushed; null: none
   Seconds cooldown;                   // of that key
   std::uint16_t ttr_short_by_ms = 0;  // as JobTags has it
@@ -186,6 +190,7 @@ using ReadyHeap = IndexedHeap<Job, ReadyKey, &Job::heap_index>;
 using JobList = IntrusiveList<JobHistory, &JobHistory::links>;
 using DeadlineHeap = IndexedHeap<Job, DeadlineKey, &Job::heap_index>;
 
+using ReadyOfKeyHeap = IndexedHeap<ConcurrencyRecord, ReadyKey, &ConcurrencyRecord::ready_index>;
 using ExpiryHeap = IndexedHeap<LifeRecord, DeadlineKey, &LifeRecord::expiry_index>;
 
 // Why a tube gives no jobs although it is not paused.
