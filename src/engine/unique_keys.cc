@@ -1,5 +1,6 @@
 #include "engine/unique_keys.h"
 
+#include <iterator>
 #include <utility>
 
 namespace tubed::engine {
@@ -20,8 +21,11 @@ UniqueKey* UniqueKeys::add(std::string_view tube, std::string_view key, JobId id
     of_tube = tubes_.try_emplace(name, std::move(new_tube)).first;
   }
   KeysOfTube* const keys = of_tube->second.get();
-  const auto [place, added] = keys->keys.try_emplace(std::string(key));
-  if (!added) return nullptr;
+  const std::size_t before = keys->keys.size();
+  const auto beside = keys->newest == keys->keys.end() ? keys->newest : std::next(keys->newest);
+  const auto place = keys->keys.try_emplace(beside, std::string(key));
+  if (keys->keys.size() == before) return nullptr;
+  keys->newest = place;
   place->second.id = id;
   place->second.name = &place->first;
   place->second.tube = keys;
@@ -40,7 +44,9 @@ bool UniqueKeys::erase(UniqueKey* key) {
     by_id_.erase(key->id);
   }
   KeysOfTube* const tube = key->tube;
-  tube->keys.erase(tube->keys.find(*key->name));
+  const auto place = tube->keys.find(*key->name);
+  if (place == tube->newest) tube->newest = tube->keys.end();
+  tube->keys.erase(place);
   if (!tube->keys.empty()) return false;
   if (!tube->flushed) {
     tubes_.erase(tubes_.find(tube->tube));

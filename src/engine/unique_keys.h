@@ -43,8 +43,13 @@ struct UniqueKey {
 };
 
 struct KeysOfTube {
+  using Keys = std::map<std::string, UniqueKey, std::less<>,
+                        SlabAllocator<std::pair<const std::string, UniqueKey>>>;
+
   std::string tube;
-  std::map<std::string, UniqueKey, std::less<>> keys;
+  Keys keys;
+  // The key that was added last. Names are often numbered: the next one is then beside it.
+  Keys::iterator newest = keys.end();
   bool flushed = false;
 };
 
@@ -61,7 +66,8 @@ class UniqueKeys {
   bool has_keys(std::string_view tube) const { return tubes_.contains(tube); }
   // Null: no job and no cooldown has the key. O(log tubes + log keys of the tube).
   UniqueKey* find(std::string_view tube, std::string_view key);
-  // Adds a key that belongs to the job. Null: it is taken. The same cost.
+  // Adds a key that belongs to the job. Null: it is taken. The same cost; O(log tubes), amortised,
+  // if the key follows the key that was added to the tube before.
   UniqueKey* add(std::string_view tube, std::string_view key, JobId id);
   // The key has a cooldown, or another. O(log cooldowns).
   void cool_down(UniqueKey* key, Time until);
