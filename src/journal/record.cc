@@ -548,34 +548,40 @@ std::uint32_t version_needed(const Fact& fact) {
       []<class T>(const T& /*fact*/) { return first_version_of(layout::Layout<T>::kind); }, fact);
 }
 
+namespace {
+
+// Reads the record into `parsed`, and returns the reason why it is bad; empty: it is not.
+template <std::uint32_t kVersion>
+std::string_view parse_into(Parsed& parsed, std::string_view bytes, std::uint32_t seed,
+                            const WallClock& clock) {
+  if (bytes.size() < kRecordHeaderBytes) return all_zeros(bytes) ? std::string_view() : kCutShort;
+  if (load_little<std::uint64_t>(bytes.data()) == 0) return {};
+  const auto checksum = load_little<std::uint32_t>(bytes.data());
+  const std::size_t payload = load_little<std::uint32_t>(bytes.data() + kChecked);
+  if (payload > bytes.size() - kRecordHeaderBytes) return kCutShort;
+  parsed.bytes = whole(payload);
+  if (parsed.bytes > bytes.size()) return kCutShort;
+  const std::string_view checked = bytes.substr(kChecked, parsed.bytes - kChecked);
+  if (crc32c(seed, checked) != checksum) return kBadChecksum;
+  const std::string_view padding =
+      bytes.substr(kRecordHeaderBytes + payload, parsed.bytes - kRecordHeaderBytes - payload);
+  if (!all_zeros(padding)) return kNotZero;
+  parsed.kind = Parsed::Kind::record;
+  return read_payload(bytes.substr(kRecordHeaderBytes, payload), kVersion, clock, parsed.record);
+}
+
+}  // namespace
+
+// One variable is returned everywhere, so that no record is moved.
 template <std::uint32_t kVersion>
 Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock) {
   Parsed parsed;
-  const auto bad = [&parsed](std::string_view reason) -> Parsed& {
+  parsed.reason = parse_into<kVersion>(parsed, bytes, seed, clock);
+  if (!parsed.reason.empty()) {
     parsed.kind = Parsed::Kind::bad;
     parsed.bytes = 0;
     parsed.record = BatchHeader();
-    parsed.reason = reason;
-    return parsed;
-  };
-  if (bytes.size() < kRecordHeaderBytes) {
-    return all_zeros(bytes) ? parsed : bad(kCutShort);
   }
-  if (load_little<std::uint64_t>(bytes.data()) == 0) return parsed;
-  const auto checksum = load_little<std::uint32_t>(bytes.data());
-  const std::size_t payload = load_little<std::uint32_t>(bytes.data() + kChecked);
-  if (payload > bytes.size() - kRecordHeaderBytes) return bad(kCutShort);
-  parsed.bytes = whole(payload);
-  if (parsed.bytes > bytes.size()) return bad(kCutShort);
-  const std::string_view checked = bytes.substr(kChecked, parsed.bytes - kChecked);
-  if (crc32c(seed, checked) != checksum) return bad(kBadChecksum);
-  const std::string_view padding =
-      bytes.substr(kRecordHeaderBytes + payload, parsed.bytes - kRecordHeaderBytes - payload);
-  if (!all_zeros(padding)) return bad(kNotZero);
-  const std::string_view reason =
-      read_payload(bytes.substr(kRecordHeaderBytes, payload), kVersion, clock, parsed.record);
-  if (!reason.empty()) return bad(reason);
-  parsed.kind = Parsed::Kind::record;
   return parsed;
 }
 

@@ -68,9 +68,10 @@ class Examiner {
 
  private:
   struct Entry {
+    explicit Entry(SegmentReader& reader) : offset(reader.offset()), parsed(reader.next()) {}
+
     std::uint64_t offset;
-    std::size_t bytes;
-    Record record;  // points into the segment's image
+    Parsed parsed;  // points into the segment's image
   };
   // Where the log ends although something is written there.
   struct End {
@@ -129,35 +130,37 @@ class Examiner {
     return {};
   }
 
-  // Step 3: takes batches until the segment or the log ends.
+  // Step 3: takes batches until the segment or the log ends. A record is read into its place in the
+  // batch, and taken out again if it does not continue the log.
   void read_log(std::size_t index, SegmentReader& reader, std::string_view image) {
     for (;;) {
-      const std::uint64_t offset = reader.offset();
-      Parsed parsed = reader.next();
-      if (auto reason = ends_log(index, parsed, image, offset); !reason.empty()) {
-        return end_log(index, offset, std::move(reason));
+      const Entry& entry = batch_.emplace_back(reader);
+      std::string reason = ends_log(index, entry, image);
+      if (!reason.empty() || entry.parsed.kind == Parsed::Kind::end) {
+        const std::uint64_t offset = entry.offset;
+        batch_.pop_back();
+        if (!reason.empty()) end_log(index, offset, std::move(reason));
+        return;
       }
-      if (parsed.kind == Parsed::Kind::end) return;
-      batch_.push_back({offset, parsed.bytes, std::move(parsed.record)});
       if (lacking() == 0) take_batch(index);
     }
   }
 
-  // Why the bytes at `offset` do not continue the log; empty: they do.
-  std::string ends_log(std::size_t index, const Parsed& parsed, std::string_view image,
-                       std::uint64_t offset) const {
+  // Why the bytes of the last entry do not continue the log; empty: they do.
+  std::string ends_log(std::size_t index, const Entry& entry, std::string_view image) const {
+    const Parsed& parsed = entry.parsed;
     if (parsed.kind == Parsed::Kind::bad) return std::string(parsed.reason);
     const bool at_end = parsed.kind == Parsed::Kind::end;
     if (at_end) {
-      const std::string_view rest = image.substr(std::min<std::size_t>(offset, image.size()));
+      const std::string_view rest = image.substr(std::min<std::size_t>(entry.offset, image.size()));
       if (!all_zeros(rest)) {
         return "nothing is written here, but something behind it";
       }
     }
     const auto* batch = at_end ? nullptr : std::get_if<BatchHeader>(&parsed.record);
-    if (!batch_.empty()) {
+    if (batch_.size() > 1) {
       if (!at_end && batch == nullptr) return {};
-      return fmt::format("{} facts of the group before it are missing", lacking());
+      return fmt::format("{} facts of the group before it are missing", lacking() + 1);
     }
     if (at_end) return {};
     if (batch == nullptr) return "a fact stands in no group";
@@ -165,9 +168,11 @@ class Examiner {
     return fmt::format("fact {} should follow, and fact {} does", found_.next_lsn, batch->lsn);
   }
 
-  // Of the batch that is being read: facts that are still to come.
-  std::uint64_t lacking() const {
-    return std::get<BatchHeader>(batch_.front().record).facts - (batch_.size() - 1);
+  // Of the batch that is being read: facts that are still to come after its last entry.
+  std::uint64_t lacking() const { return header_of_batch().facts - (batch_.size() - 1); }
+
+  const BatchHeader& header_of_batch() const {
+    return std::get<BatchHeader>(batch_.front().parsed.record);
   }
 
   bool continues(std::size_t index, const BatchHeader& batch) const {
@@ -183,7 +188,7 @@ class Examiner {
 
   void take_batch(std::size_t index) {
     FoundSegment& segment = found_.segments[index];
-    const auto& batch = std::get<BatchHeader>(batch_.front().record);
+    const BatchHeader& batch = header_of_batch();
     if (!is_possible(segment.sequence, batch_.front().offset, batch.next_job_id)) {
       return batch_.clear();
     }
@@ -194,26 +199,28 @@ class Examiner {
     found_.facts += batch.facts;
     found_.next_job_id = std::max(found_.next_job_id, batch.next_job_id);
     found_.clean = batch.clean && batch.facts == 0;
-    segment.used_bytes = batch_.back().offset + batch_.back().bytes;
+    segment.used_bytes = batch_.back().offset + batch_.back().parsed.bytes;
     open_liveness_up_to(segment.sequence);
     for (const Entry& entry : batch_) take(segment.sequence, entry);
     batch_.clear();
   }
 
   void take(std::uint64_t segment, const Entry& entry) {
-    const auto* fact = std::get_if<Fact>(&entry.record);
+    const Record& record = entry.parsed.record;
+    const std::size_t bytes = entry.parsed.bytes;
+    const auto* fact = std::get_if<Fact>(&record);
     if (fact == nullptr) {
-      found_.liveness.use(entry.bytes);
-      return sink_.record(segment, entry.offset, entry.bytes, entry.record);
+      found_.liveness.use(bytes);
+      return sink_.record(segment, entry.offset, bytes, record);
     }
     const JobId id = id_used_by(*fact);
     if (!is_possible(segment, entry.offset, id)) return;
     found_.next_job_id = std::max(found_.next_job_id, id + 1);
     if (const auto* applied = std::get_if<Applied>(fact)) found_.applied = *applied;
-    if (found_.liveness.apply(*fact, entry.bytes) == SegmentLiveness::Effect::again) {
-      return sink_.copied(segment, entry.offset, entry.bytes, entry.record);
+    if (found_.liveness.apply(*fact, bytes) == SegmentLiveness::Effect::again) {
+      return sink_.copied(segment, entry.offset, bytes, record);
     }
-    sink_.record(segment, entry.offset, entry.bytes, entry.record);
+    sink_.record(segment, entry.offset, bytes, record);
   }
 
   bool is_possible(std::uint64_t segment, std::uint64_t offset, JobId id) {

@@ -163,17 +163,13 @@ SegmentReader::SegmentReader(std::string_view image, std::uint64_t sequence, con
     : SegmentReader(image, sequence, clock, format_of(image)) {}
 
 Parsed SegmentReader::next() {
-  if (offset_ >= image_.size()) return {};
-  Parsed parsed = format_->parse(image_.substr(offset_), seed_, clock_);
-  if (parsed.kind != Parsed::Kind::record) return parsed;
-  if (const auto* batch = std::get_if<BatchHeader>(&parsed.record);
-      batch && batch->offset != offset_) {
-    Parsed misplaced;
-    misplaced.kind = Parsed::Kind::bad;
-    misplaced.reason = "the group names another place than its own";
-    return misplaced;
+  Parsed parsed = format_->parse(image_.substr(std::min(offset_, image_.size())), seed_, clock_);
+  const auto* batch = std::get_if<BatchHeader>(&parsed.record);
+  if (parsed.kind == Parsed::Kind::record && batch != nullptr && batch->offset != offset_) {
+    parsed.kind = Parsed::Kind::bad;
+    parsed.reason = "the group names another place than its own";
   }
-  offset_ += parsed.bytes;
+  if (parsed.kind == Parsed::Kind::record) offset_ += parsed.bytes;
   return parsed;
 }
 
