@@ -2,7 +2,7 @@
 //
 // The order of serve() matters: the listeners and the pid file are opened before the user changes,
 // as ports and directories may need root; the journal is recovered after it, as its files belong to
-// that user. The exit codes are in server/exit_codes.h and config/command_line.h.
+// that user. The exit codes are in os/exit_codes.h and config/command_line.h.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -19,6 +19,7 @@
 #include "loop/signal.h"
 #include "loop/thread_pool.h"
 #include "os/clock.h"
+#include "os/exit_codes.h"
 #include "os/log.h"
 #include "os/pid_file.h"
 #include "os/process.h"
@@ -29,7 +30,6 @@
 #include "server/cluster_tasks.h"
 #include "server/descriptor_needs.h"
 #include "server/drain.h"
-#include "server/exit_codes.h"
 #include "server/server.h"
 #include "server/tasks.h"
 
@@ -86,11 +86,11 @@ struct Refusal {
 // Why this process cannot serve with these settings, before it opens anything.
 std::optional<Refusal> refusal_of(const Settings& settings) {
   if (settings.cluster.enabled() && !os::may_open_tcp()) {
-    return Refusal{server::kExitCannotListen,
+    return Refusal{os::kExitCannotListen,
                    "cluster.name: this service has no network: see CLUSTER MODE in tubed(8)"};
   }
   if (!settings.user.empty() && !os::is_user(settings.user))
-    return Refusal{server::kExitNoUser, "no user " + settings.user};
+    return Refusal{os::kExitNoUser, "no user " + settings.user};
   return std::nullopt;
 }
 
@@ -113,7 +113,7 @@ int check_settings(const CommandLine& line, const Settings& settings) {
 int serve(const CommandLine& line, const Settings& settings) {
   os::exit_when_out_of_memory();
   auto inherited = os::inherited_sockets();
-  if (!inherited) return fail(server::kExitCannotListen, inherited.error().message);
+  if (!inherited) return fail(os::kExitCannotListen, inherited.error().message);
   if (line.test_mode && !std::ranges::all_of(*inherited, [](auto& one) { return is_local(one); })) {
     return fail(kExitConfig, "in test mode inherited sockets are loopback or unix");
   }
@@ -126,17 +126,17 @@ int serve(const CommandLine& line, const Settings& settings) {
   warn_of_few_descriptors(log, settings);
   if (auto loaded = server.load_access(); !loaded) return fail(kExitConfig, loaded.error().message);
   if (auto listening = server.listen(std::move(*inherited)); !listening) {
-    return fail(server::kExitCannotListen, listening.error().message);
+    return fail(os::kExitCannotListen, listening.error().message);
   }
   std::unique_ptr<os::PidFile> pid_file;
   if (!settings.pid_file.empty()) {
     auto opened = os::PidFile::open(settings.pid_file);
-    if (!opened) return fail(server::kExitJournal, opened.error().message);
+    if (!opened) return fail(os::kExitJournal, opened.error().message);
     pid_file = std::move(*opened);
   }
   if (!settings.user.empty()) {
     if (auto changed = os::become_user(settings.user); !changed) {
-      return fail(server::kExitNoUser, changed.error().message);
+      return fail(os::kExitNoUser, changed.error().message);
     }
   }
   // As the user whose processes are counted.
@@ -145,7 +145,7 @@ int serve(const CommandLine& line, const Settings& settings) {
     return fail(os::kExitNoResources, started.error().message);
   }
   if (auto recovered = server.recover(); !recovered) {
-    return fail(server::kExitJournal, recovered.error().message);
+    return fail(os::kExitJournal, recovered.error().message);
   }
   os::trim_heap();  // that recovery used
   if (auto begun = server.begin_test_mode(); !begun) {
@@ -191,7 +191,7 @@ int run(std::span<const char* const> args) {
 int finish_output(int code) {
   const bool complete = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (complete || code != 0) return code;
-  return fail(server::kExitOutput, "standard output: cannot write all of it");
+  return fail(os::kExitOutput, "standard output: cannot write all of it");
 }
 
 }  // namespace
@@ -202,6 +202,6 @@ int main(int argc, char** argv) {
     return finish_output(
         run(std::span<const char* const>(argv, static_cast<std::size_t>(argc)).subspan(1)));
   } catch (const std::system_error& error) {  // of fmt::print()
-    return fail(server::kExitOutput, error.what());
+    return fail(os::kExitOutput, error.what());
   }
 }

@@ -46,7 +46,7 @@ struct ApiRequest {
   std::string address = {};
   std::string role = {};               // the name of the client's role; empty: it has none
   commands::Admission admission = {};  // whose role is valid only in the tick that has found it
-  std::optional<Identity> identity = {};
+  std::optional<ClientIdentity> identity = {};
   ApiClient reserved = {};  // the client of the reservation that it names
 };
 
@@ -68,7 +68,7 @@ class ApiExchangeHost {
   // A new client, with the admission and the identity of the request.
   virtual ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
                                 commands::Admission admission,
-                                std::optional<Identity> identity) = 0;
+                                std::optional<ClientIdentity> identity) = 0;
   // The response has been made. The client holds the job of the reservation `token`, or no job and
   // is closed.
   virtual void give_back(const ApiClient& client, const std::string& token) = 0;

@@ -68,7 +68,7 @@ void Authenticator::close_revoked() {
 
 // --- Connections
 
-std::optional<Identity> Authenticator::identity_of(const ConnectionOrigin& origin) const {
+std::optional<ClientIdentity> Authenticator::identity_of(const ConnectionOrigin& origin) const {
   switch (origin.listen.auth) {
     case AuthMode::mtls:
       return identities_.of_certificate(origin.certificate);
@@ -88,7 +88,7 @@ std::optional<Authenticator::Admitted> Authenticator::admit(loop::Channel& chann
   if (listen.auth == AuthMode::none && listen.role.empty()) return Admitted{};
   if (listen.auth == AuthMode::token)
     return Admitted{.admission = {.takes_tokens = true}, .identity = std::nullopt};
-  const std::optional<Identity> identity = identity_of(origin);
+  const std::optional<ClientIdentity> identity = identity_of(origin);
   // Only a listener without authentication has a role of its own.
   const std::string& name = identity ? identity->role : listen.role;
   commands::ActiveRole* role = service_.find_role(name);
@@ -107,7 +107,7 @@ std::optional<Authenticator::Admitted> Authenticator::admit(loop::Channel& chann
 
 // `listener`: the name of a client whom its listener has given the role.
 Authenticator::Admitted Authenticator::admitted(commands::ActiveRole& role,
-                                                const std::optional<Identity>& identity,
+                                                const std::optional<ClientIdentity>& identity,
                                                 const std::string& listener) const {
   return {.admission = {.role = &role, .name = identity ? identity->name : listener},
           .identity = identity};
@@ -117,7 +117,7 @@ std::variant<Authenticator::Admitted, Authenticator::Refusal> Authenticator::adm
     const loop::HttpPeer& peer, const HttpApiSettings& http,
     std::optional<std::string_view> token) {
   if (http.auth == AuthMode::none && http.role.empty()) return Admitted{};
-  std::optional<Identity> identity;
+  std::optional<ClientIdentity> identity;
   if (http.auth == AuthMode::token && token) identity = identities_.of_token(*token);
   if (http.auth == AuthMode::mtls) identity = identities_.of_certificate(peer.certificate);
   if (http.auth == AuthMode::peer && peer.process) identity = identities_.of_process(*peer.process);
@@ -136,10 +136,10 @@ std::variant<Authenticator::Admitted, Authenticator::Refusal> Authenticator::adm
 commands::Authentication Authenticator::authenticate(std::string_view token, SessionId session) {
   Client* client = clients_.find(session);
   if (client == nullptr) return commands::Refused{};
-  std::optional<Identity> identity = identities_.of_token(token);
+  std::optional<ClientIdentity> identity = identities_.of_token(token);
   commands::ActiveRole* role = identity ? service_.find_role(identity->role) : nullptr;
   if (role == nullptr) return refuse_later(session, client->peer());
-  client->identity = std::make_unique<Identity>(*identity);
+  client->identity = std::make_unique<ClientIdentity>(*identity);
   return commands::Granted{role, identity->name};
 }
 

@@ -24,9 +24,9 @@
 #include "loop/timer.h"
 #include "os/log.h"
 #include "server/clients.h"
+#include "server/connection_origin.h"
 #include "server/failed_attempts.h"
 #include "server/identities.h"
-#include "server/listeners.h"
 #include "server/scheduler.h"
 
 namespace tubed::server {
@@ -48,7 +48,7 @@ class Authenticator {
   // The admission of a connection, and its identity if that is known.
   struct Admitted {
     commands::Admission admission;
-    std::optional<Identity> identity;
+    std::optional<ClientIdentity> identity;
   };
   // Nothing: the client has no role, or its role is full. It was sent the reply, and is to be
   // closed.
@@ -62,11 +62,11 @@ class Authenticator {
   std::variant<Admitted, Refusal> admit(const loop::HttpPeer& peer, const HttpApiSettings& http,
                                         std::optional<std::string_view> token);
   // True if the client would have the same role now. O(tokens).
-  bool still_has(const Identity& identity) const { return identities_.still_has(identity); }
+  bool still_has(const ClientIdentity& identity) const { return identities_.still_has(identity); }
 
  private:
-  std::optional<Identity> identity_of(const ConnectionOrigin& origin) const;
-  Admitted admitted(commands::ActiveRole& role, const std::optional<Identity>& identity,
+  std::optional<ClientIdentity> identity_of(const ConnectionOrigin& origin) const;
+  Admitted admitted(commands::ActiveRole& role, const std::optional<ClientIdentity>& identity,
                     const std::string& listener) const;
   commands::Authentication authenticate(std::string_view token, SessionId session);
   commands::Authentication refuse_later(SessionId session, const std::string& peer);

@@ -18,9 +18,9 @@
 
 #include "commands/conversation.h"
 #include "loop/channel.h"
+#include "server/client_identity.h"
 #include "server/client_timeouts.h"
 #include "server/commit_gate.h"
-#include "server/identities.h"
 
 namespace tubed::server {
 
@@ -105,8 +105,8 @@ class Client final : public loop::ChannelOwner {
 
   QueuedIn queued;
   TimeoutEntry timeouts{*this};
-  std::size_t counted_output = 0;            // bytes of replies, as Clients has counted them
-  std::unique_ptr<const Identity> identity;  // null: it has shown none
+  std::size_t counted_output = 0;                  // bytes of replies, as Clients has counted them
+  std::unique_ptr<const ClientIdentity> identity;  // null: it has shown none
 
  private:
   // In the order in which a client passes through them; some are left out.

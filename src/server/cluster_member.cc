@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "os/clock.h"
+#include "os/exit_codes.h"
 #include "server/cluster_status.h"
 #include "server/cluster_tasks.h"
-#include "server/exit_codes.h"
 #include "server/state_install.h"
 
 namespace tubed::server {
@@ -272,13 +272,13 @@ void ClusterMember::restart() {
       parts_.log.error("the state that was fetched cannot be used",
                        {{"reason", installed.error().message}});
       if (const auto finished = finish_install(settings_.journal_directory); !finished)
-        return fail(kExitJournal, finished.error().message);
+        return fail(os::kExitJournal, finished.error().message);
     } else {
       ++state_.fetches;
     }
   }
   parts_.service.replace_queue(Time(), [](engine::Engine&) {});
-  if (auto opened = open_node(); !opened) fail(kExitJournal, opened.error().message);
+  if (auto opened = open_node(); !opened) fail(os::kExitJournal, opened.error().message);
 }
 
 void ClusterMember::fail(int exit_code, const std::string& reason) {

@@ -30,8 +30,8 @@
 #include "journal/segment.h"
 #include "loop/directory_tree.h"
 #include "loop/file_storage.h"
+#include "os/exit_codes.h"
 #include "os/process.h"
-#include "server/exit_codes.h"
 #include "server/journal_writer.h"
 #include "server/state_directory.h"
 #include "server/state_install.h"
@@ -320,10 +320,10 @@ int run_cluster_task(const CommandLine& line, const Settings& settings) {
   // The files must belong to the user that the server runs as.
   if (!settings.user.empty()) {
     if (const auto changed = os::become_user(settings.user); !changed)
-      return fail(kExitNoUser, changed.error());
+      return fail(os::kExitNoUser, changed.error());
   }
   const auto done = run_on_node(line, settings);
-  return done ? 0 : fail(kExitJournal, done.error());
+  return done ? 0 : fail(os::kExitJournal, done.error());
 }
 
 }  // namespace tubed::server

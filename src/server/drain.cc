@@ -10,10 +10,10 @@
 #include "base/planted.h"
 #include "loop/signal.h"
 #include "os/clock.h"
+#include "os/exit_codes.h"
 #include "os/pid_file.h"
 #include "os/process.h"
 #include "os/service_manager.h"
-#include "server/exit_codes.h"
 
 namespace tubed::server {
 
@@ -107,7 +107,7 @@ Result<int> report_end(const std::string& name, std::string_view status) {
   switch (drain_result_of(status)) {
     case DrainResult::timed_out:
       fmt::print(stderr, "tubed: {} has ended before it had drained: {}\n", name, status);
-      return kExitDrainTimedOut;
+      return os::kExitDrainTimedOut;
     case DrainResult::stopped:
       return Error{name + " was stopped before it had drained"};
     case DrainResult::drained:
@@ -255,7 +255,7 @@ int drain_server(const Settings& settings) {
   const auto drained = drain(settings);
   if (drained) return *drained;
   fmt::print(stderr, "tubed: {}\n", drained.error().message);
-  return kExitNoServer;
+  return os::kExitNoServer;
 }
 
 }  // namespace tubed::server

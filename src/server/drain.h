@@ -20,9 +20,9 @@ DrainResult drain_result_of(std::string_view last_status);
 
 // Finds the server by its pid file or through systemd, sends it SIGUSR1, and waits until it drains.
 // If drain.exit makes it end, waits for that, without limit. Prints each step. Returns the exit
-// code of the process: 0; kExitDrainTimedOut, with a line on stderr, if drain.timeout has ended the
-// server; or kExitNoServer, with a line on stderr, if no server was found, if drain mode was
-// cancelled, if the server was stopped otherwise, or if another server runs in its place.
+// code of the process: 0; os::kExitDrainTimedOut, with a line on stderr, if drain.timeout has ended
+// the server; or os::kExitNoServer, with a line on stderr, if no server was found, if drain mode
+// was cancelled, if the server was stopped otherwise, or if another server runs in its place.
 int drain_server(const Settings& settings);
 
 }  // namespace tubed::server

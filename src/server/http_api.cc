@@ -16,8 +16,8 @@
 #include "json/json.h"
 #include "os/clock.h"
 #include "server/api_answers.h"
+#include "server/not_serving.h"
 #include "server/settings_json.h"
-#include "server/status.h"
 #include "stats/stats.h"
 
 namespace tubed::server {
@@ -370,11 +370,12 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
 }
 
 ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& peer,
-                               commands::Admission admission, std::optional<Identity> identity) {
+                               commands::Admission admission,
+                               std::optional<ClientIdentity> identity) {
   auto channel = std::make_unique<loop::MemoryChannel>(reports_, address, peer);
   ApiClient opened{.client = nullptr, .channel = channel.get()};
   Client& client = clients_.add(std::move(channel), scheduler_, std::move(admission));
-  if (identity) client.identity = std::make_unique<Identity>(std::move(*identity));
+  if (identity) client.identity = std::make_unique<ClientIdentity>(std::move(*identity));
   // Dirty, so that the scheduler knows it as a client to be read from while input is held.
   scheduler_.mark_dirty(client);
   opened.client = &client;
@@ -444,7 +445,7 @@ std::string HttpApi::access_of(const Caller& caller) const {
 
 // Whether a client whose request had this role when it began, or none, would have it now.
 bool HttpApi::has_role_still(const std::string& role,
-                             const std::optional<Identity>& identity) const {
+                             const std::optional<ClientIdentity>& identity) const {
   if (!is_on()) return false;
   if (role.empty()) return settings_.http.auth == AuthMode::none && settings_.http.role.empty();
   if (service_.find_role(role) == nullptr) return false;

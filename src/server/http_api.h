@@ -71,7 +71,8 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   std::optional<api::Problem> begin_wait(std::string_view role) override;
   void end_wait(std::string_view role) override { wait_slots_.give_back(role); }
   ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
-                        commands::Admission admission, std::optional<Identity> identity) override;
+                        commands::Admission admission,
+                        std::optional<ClientIdentity> identity) override;
   void give_back(const ApiClient& client, const std::string& token) override {
     reservations_.keep(token, client);
   }
@@ -90,7 +91,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
                               const loop::HttpRequest& request, Caller caller);
   std::string access_of(const Caller& caller) const;
   loop::HttpReply cluster_reply() const;
-  bool has_role_still(const std::string& role, const std::optional<Identity>& identity) const;
+  bool has_role_still(const std::string& role, const std::optional<ClientIdentity>& identity) const;
   EventStreams::FindRights rights_of(const Caller& caller);
   void sample();
 

@@ -46,10 +46,10 @@ bool is_subject(const std::string& text) {
 }
 
 // Gives the user or group `id` the role. An error if another name of it has one already.
-Result<void> add(std::map<std::uint32_t, Identity>& roles, std::uint32_t id,
+Result<void> add(std::map<std::uint32_t, ClientIdentity>& roles, std::uint32_t id,
                  const std::string& role, std::string_view kind, const std::string& name) {
   const auto [found, added] =
-      roles.emplace(id, Identity{.role = role, .name = fmt::format("{} {}", kind, name)});
+      roles.emplace(id, ClientIdentity{.role = role, .name = fmt::format("{} {}", kind, name)});
   if (added) return {};
   if (TUBED_PLANTED(last_role_of_a_user)) {
     found->second.role = role;
@@ -110,20 +110,20 @@ Result<void> Identities::load_tokens(const Settings& settings) {
   return {};
 }
 
-std::optional<Identity> Identities::of_token(std::string_view token) const {
+std::optional<ClientIdentity> Identities::of_token(std::string_view token) const {
   const TokenHash hash = hash_of(token);
   const Token* found = find_token(tokens_, hash);
   if (found == nullptr) return std::nullopt;
   const auto role = by_token_.find(found->name);
   if (role == by_token_.end()) return std::nullopt;
-  return Identity{.role = role->second, .name = token_name(found->name), .token = hash};
+  return ClientIdentity{.role = role->second, .name = token_name(found->name), .token = hash};
 }
 
-std::optional<Identity> Identities::of_certificate(const loop::TlsPeer& certificate) const {
-  const auto identity = [&](const std::string& subject) -> std::optional<Identity> {
+std::optional<ClientIdentity> Identities::of_certificate(const loop::TlsPeer& certificate) const {
+  const auto identity = [&](const std::string& subject) -> std::optional<ClientIdentity> {
     const auto role = by_subject_.find(subject);
     if (role == by_subject_.end()) return std::nullopt;
-    return Identity{.role = role->second, .name = fmt::format("certificate {}", subject)};
+    return ClientIdentity{.role = role->second, .name = fmt::format("certificate {}", subject)};
   };
   for (const std::string& name : certificate.names) {
     if (auto found = identity(name)) return found;
@@ -131,9 +131,9 @@ std::optional<Identity> Identities::of_certificate(const loop::TlsPeer& certific
   return identity(certificate.subject);
 }
 
-std::optional<Identity> Identities::of_process(const os::PeerCredentials& process) const {
+std::optional<ClientIdentity> Identities::of_process(const os::PeerCredentials& process) const {
   if (const auto user = by_user_.find(process.user); user != by_user_.end()) return user->second;
-  std::optional<Identity> identity;
+  std::optional<ClientIdentity> identity;
   for (const std::uint32_t id : process.groups) {
     const auto group = by_group_.find(id);
     if (group == by_group_.end()) continue;
@@ -145,8 +145,8 @@ std::optional<Identity> Identities::of_process(const os::PeerCredentials& proces
   return identity;
 }
 
-bool Identities::still_has(const Identity& identity) const {
-  const auto has = [&](const Identity& one) { return one == identity; };
+bool Identities::still_has(const ClientIdentity& identity) const {
+  const auto has = [&](const ClientIdentity& one) { return one == identity; };
   const auto has_value = [&](const auto& entry) { return has(entry.second); };
   if (std::ranges::any_of(by_user_, has_value) || std::ranges::any_of(by_group_, has_value))
     return true;

@@ -13,17 +13,10 @@
 #include "config/settings.h"
 #include "loop/tls_channel.h"
 #include "os/socket.h"
+#include "server/client_identity.h"
 #include "server/tokens.h"
 
 namespace tubed::server {
-
-// The role of a client, and how its authentication has shown it.
-struct Identity {
-  std::string role;
-  std::string name;   // for the log: "token web-1", "certificate CN=mailer", "user www-data"
-  TokenHash token{};  // of a client with a token
-  friend bool operator==(const Identity&, const Identity&) = default;
-};
 
 class Identities {
  public:
@@ -34,13 +27,13 @@ class Identities {
   static Result<Identities> load(const Settings& settings);
 
   // Nothing: no role. O(tokens), in a time that shows nothing of them.
-  std::optional<Identity> of_token(std::string_view token) const;
+  std::optional<ClientIdentity> of_token(std::string_view token) const;
   // By the alternative names in their order, and then by the subject. O(names * log roles).
-  std::optional<Identity> of_certificate(const loop::TlsPeer& certificate) const;
+  std::optional<ClientIdentity> of_certificate(const loop::TlsPeer& certificate) const;
   // By the user, else by its groups. Nothing if its groups are in several roles.
-  std::optional<Identity> of_process(const os::PeerCredentials& process) const;
+  std::optional<ClientIdentity> of_process(const os::PeerCredentials& process) const;
   // True if the same client would have the same role now. O(tokens).
-  bool still_has(const Identity& identity) const;
+  bool still_has(const ClientIdentity& identity) const;
 
   // True if the file of tokens has the same tokens.
   bool has_tokens_of(const Identities& other) const { return tokens_ == other.tokens_; }
@@ -56,8 +49,8 @@ class Identities {
   std::vector<Token> tokens_;
   Roles by_token_;  // by the name of the token
   Roles by_subject_;
-  std::map<std::uint32_t, Identity> by_user_;
-  std::map<std::uint32_t, Identity> by_group_;
+  std::map<std::uint32_t, ClientIdentity> by_user_;
+  std::map<std::uint32_t, ClientIdentity> by_group_;
   std::vector<std::string> complaints_;
 };
 

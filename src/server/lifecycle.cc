@@ -2,8 +2,8 @@
 #include "server/lifecycle.h"
 
 #include "base/planted.h"
+#include "os/exit_codes.h"
 #include "os/process.h"
-#include "server/exit_codes.h"
 #include "server/status.h"
 
 namespace tubed::server {
@@ -92,7 +92,7 @@ void Lifecycle::time_out_drain() {
   log_.warning(
       "drain.timeout is over",
       {{"interrupted", interrupted_}, {"status", status_line(service_, *this, clients_.count())}});
-  if (!TUBED_PLANTED(drain_timeout_is_success)) exit_code_ = kExitDrainTimedOut;
+  if (!TUBED_PLANTED(drain_timeout_is_success)) exit_code_ = os::kExitDrainTimedOut;
   end_drain(DrainEnd::timed_out);
 }
 
@@ -110,7 +110,7 @@ void Lifecycle::stop_requested() {
 
 void Lifecycle::stop_removed() {
   if (stop_requested_ || stopping()) return;  // this is not the second signal
-  if (!TUBED_PLANTED(removal_is_a_usual_stop)) exit_code_ = kExitRemoved;
+  if (!TUBED_PLANTED(removal_is_a_usual_stop)) exit_code_ = os::kExitRemoved;
   stop_requested();
 }
 
@@ -182,7 +182,7 @@ void Lifecycle::stop_now(std::string_view reason) {
     } else {
       log_.error("stopped while the journal was being written", {{"reason", reason}});
     }
-    os::exit_now(durable ? exit_code_ : kExitJournalFailed);
+    os::exit_now(durable ? exit_code_ : os::kExitJournalFailed);
   }
   log_.warning("stopped with connections open",
                {{"reason", reason}, {"connections", std::uint64_t{clients_.count()}}});

@@ -70,7 +70,7 @@ class Lifecycle {
   // The first signal stops gracefully, the second immediately.
   void stop_requested();
   // The node was removed from its cluster: as the first signal, but the process ends with
-  // kExitRemoved.
+  // os::kExitRemoved.
   void stop_removed();
   // Stops without waiting for the clients.
   void stop_at_once();

@@ -21,16 +21,10 @@
 #include "os/service_manager.h"
 #include "server/access_files.h"
 #include "server/admin_http.h"
+#include "server/connection_origin.h"
 #include "server/held_connections.h"
 
 namespace tubed::server {
-
-// How a client has connected. The listener's settings are valid during the call.
-struct ConnectionOrigin {
-  const Listen& listen;
-  loop::TlsPeer certificate = {};                   // empty: the listener asks for none
-  std::optional<os::PeerCredentials> process = {};  // of a listener with auth = "peer"
-};
 
 enum class Admittance : std::uint8_t {
   admitted,

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "os/clock.h"
+#include "os/exit_codes.h"
 #include "os/process.h"
-#include "server/exit_codes.h"
 
 namespace tubed::server {
 
@@ -47,7 +47,7 @@ Result<void> NodeOwner::start(loop::Loop& loop) {
   journal_ = TRY(JournalOwner::open(
       loop, log_, settings_, service_,
       {.flush_requested = events_.begin_tick,
-       .failed = [this] { events_.failed(kExitJournalFailed); },
+       .failed = [this] { events_.failed(os::kExitJournalFailed); },
        .now =
            [this] {
              events_.begin_tick();
@@ -111,12 +111,12 @@ void NodeOwner::drive_closing() {
 
 void NodeOwner::node_failed(const std::string& reason) {
   log_.error("raft log failed: this node can store nothing more", {{"reason", reason}});
-  events_.failed(kExitJournalFailed);
+  events_.failed(os::kExitJournalFailed);
 }
 
 void NodeOwner::replica_failed(const std::string& reason) {
   log_.error("this node cannot follow its cluster", {{"reason", reason}});
-  events_.failed(kExitJournalFailed);
+  events_.failed(os::kExitJournalFailed);
 }
 
 void NodeOwner::raft_log_full(bool full, const std::string& reason) {

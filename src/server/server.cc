@@ -9,7 +9,7 @@
 
 #include "config/reload.h"
 #include "os/clock.h"
-#include "server/exit_codes.h"
+#include "os/exit_codes.h"
 #include "server/identity.h"
 #include "server/node_directory.h"
 
@@ -113,7 +113,7 @@ Result<void> Server::recover() {
   TRY(refuse_node(settings_.journal_directory));
   journal_ = TRY(JournalOwner::open(loop_, log_, settings_, service_,
                                     {.flush_requested = [this] { scheduler_.log_advanced(); },
-                                     .failed = [this] { lifecycle_.fail(kExitJournalFailed); },
+                                     .failed = [this] { lifecycle_.fail(os::kExitJournalFailed); },
                                      .now = [this] { return scheduler_.log_time(); },
                                      .wall_offset = wall_offset()}));
   return {};
@@ -160,7 +160,7 @@ void Server::on_connection(std::unique_ptr<loop::Channel> channel, const Connect
   auto admitted = authenticator_.admit(*channel, origin);
   if (!admitted) return listeners_.hold(std::move(channel));
   Client& client = clients_.add(std::move(channel), scheduler_, std::move(admitted->admission));
-  if (admitted->identity) client.identity = std::make_unique<Identity>(*admitted->identity);
+  if (admitted->identity) client.identity = std::make_unique<ClientIdentity>(*admitted->identity);
   // Dirty, so that the scheduler knows it as a client to be read from while input is held.
   scheduler_.mark_dirty(client);
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "server/not_serving.h"
+
 namespace tubed::server {
 
 using stats::ClusterRole;
@@ -70,25 +72,6 @@ std::string_view unready_reason(const commands::Service& service, const Lifecycl
 
 std::string_view not_leader_reason(const commands::Service& service, const Lifecycle& lifecycle) {
   return lifecycle.stopping() ? "stopping" : not_serving_reason(service.cluster());
-}
-
-std::string_view not_serving_reason(const stats::ClusterState* cluster) {
-  if (cluster == nullptr || cluster->serves) return "";
-  if (cluster->role == ClusterRole::waiting) return "waits to be added";
-  if (cluster->role == ClusterRole::fetching) return "fetches the state";
-  if (cluster->role == ClusterRole::leader) return "was just elected";
-  return cluster->leader.empty() ? "no leader" : "not the leader";
-}
-
-std::string not_serving_detail(const stats::ClusterState& cluster) {
-  const auto because = [](std::string_view reason) {
-    return fmt::format("This node of a cluster does not serve clients. {}", reason);
-  };
-  if (cluster.role == ClusterRole::waiting) return because("It waits to be added.");
-  if (cluster.role == ClusterRole::leader) return because("It was just elected.");
-  if (!cluster.leader.empty()) return because(fmt::format("The leader is {}.", cluster.leader));
-  if (cluster.role == ClusterRole::fetching) return because("It fetches the state.");
-  return because("There is no leader.");
 }
 
 std::string node_status(const stats::ClusterState& cluster, std::uint64_t jobs) {

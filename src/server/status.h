@@ -27,13 +27,8 @@ std::string_view unready_reason(const commands::Service& service, const Lifecycl
 // is in no cluster is its own leader.
 std::string_view not_leader_reason(const commands::Service& service, const Lifecycle& lifecycle);
 
-// --- A node of a cluster. Null: the server is in none, and serves.
+// --- A node of a cluster
 
-// Why the node does not serve clients, in a few words; empty: it serves.
-std::string_view not_serving_reason(const stats::ClusterState* cluster);
-// The same in sentences, with the name of the leader if it is known. Precondition: it does not
-// serve.
-std::string not_serving_detail(const stats::ClusterState& cluster);
 // The status line of a node that does not serve. `jobs`: in its queue.
 std::string node_status(const stats::ClusterState& cluster, std::uint64_t jobs);
 

@@ -14,9 +14,9 @@
 #include "journal/segment.h"
 #include "loop/file_storage.h"
 #include "os/clock.h"
+#include "os/exit_codes.h"
 #include "os/process.h"
 #include "server/cluster_tasks.h"
-#include "server/exit_codes.h"
 
 namespace tubed::server {
 
@@ -107,7 +107,7 @@ int run_task(const CommandLine& line, const Settings& settings) {
   if (done) return 0;
   std::fflush(stdout);
   fmt::print(stderr, "tubed: {}\n", done.error().message);
-  return kExitJournal;
+  return os::kExitJournal;
 }
 
 }  // namespace tubed::server

@@ -8,7 +8,7 @@
 namespace tubed::server {
 
 // Runs line.task and prints its results to stdout. Blocks. Returns the exit code of the process: 0,
-// or kExitJournal with a line on stderr.
+// or os::kExitJournal with a line on stderr.
 int run_task(const CommandLine& line, const Settings& settings);
 
 }  // namespace tubed::server

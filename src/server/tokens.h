@@ -4,16 +4,14 @@
 // is as random as a key, so that a hash without salt and stretching is enough. [tubectl token new]
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "server/client_identity.h"
 
 namespace tubed::server {
-
-using TokenHash = std::array<unsigned char, 32>;
 
 struct Token {
   std::string name;

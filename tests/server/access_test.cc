@@ -43,7 +43,7 @@ RoleSettings role(const std::string& name) {
   return settings;
 }
 
-std::string role_of(const std::optional<Identity>& identity) {
+std::string role_of(const std::optional<ClientIdentity>& identity) {
   return identity ? identity->role : "";
 }
 
@@ -266,18 +266,18 @@ TEST_CASE("a reload knows which clients have lost their role") {
     return *identities;
   };
   const Identities before = loaded(kHash);
-  const Identity token = *before.of_token("abc");
-  const Identity certificate = *before.of_certificate({.subject = "CN=web"});
-  const Identity user = *before.of_process({.user = 0});
-  for (const Identity& one : {token, certificate, user}) CHECK(before.still_has(one));
+  const ClientIdentity token = *before.of_token("abc");
+  const ClientIdentity certificate = *before.of_certificate({.subject = "CN=web"});
+  const ClientIdentity user = *before.of_process({.user = 0});
+  for (const ClientIdentity& one : {token, certificate, user}) CHECK(before.still_has(one));
   // The token has another value.
   CHECK(!loaded(kOther).still_has(token));
   CHECK(loaded(kOther).still_has(certificate));
   // It gives another role.
   std::swap(settings.roles[0].role, settings.roles[1].role);
-  for (const Identity& one : {token, certificate, user}) CHECK(!loaded(kHash).still_has(one));
+  for (const ClientIdentity& one : {token, certificate, user}) CHECK(!loaded(kHash).still_has(one));
   settings.roles.clear();
-  for (const Identity& one : {token, certificate, user}) CHECK(!loaded(kHash).still_has(one));
+  for (const ClientIdentity& one : {token, certificate, user}) CHECK(!loaded(kHash).still_has(one));
 }
 
 TEST_CASE("each failure of an address doubles its delay, and time halves it") {

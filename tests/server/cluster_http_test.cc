@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "server/not_serving.h"
 #include "server/status.h"
 #include "tests/server/http_rig.h"
 #include "tests/stats/cluster.h"

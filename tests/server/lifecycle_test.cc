@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "loop/signal.h"
+#include "os/exit_codes.h"
 #include "server/drain.h"
-#include "server/exit_codes.h"
 #include "server/status.h"
 #include "tests/loop/loopback.h"
 
@@ -177,7 +177,7 @@ TEST_CASE("drain.timeout interrupts the reserved jobs, and ends with an exit cod
   server.settings.drain_timeout = std::chrono::milliseconds(1);
   server.lifecycle.drain(true);
   REQUIRE(server.ends());
-  CHECK(server.lifecycle.exit_code() == server::kExitDrainTimedOut);
+  CHECK(server.lifecycle.exit_code() == os::kExitDrainTimedOut);
   CHECK_FALSE(server.lifecycle.drained());
   CHECK(server.count("drain.timeout is over interrupted=1 ") == 1);
   CHECK(server.status() ==
@@ -272,7 +272,7 @@ TEST_CASE("a node that was removed from its cluster ends with an exit code of it
   Backlog server(DrainExit::never);
   server.lifecycle.stop_removed();
   REQUIRE(server.ends());
-  CHECK(server.lifecycle.exit_code() == server::kExitRemoved);
+  CHECK(server.lifecycle.exit_code() == os::kExitRemoved);
 }
 
 TEST_CASE("the report of its removal does not hurry a server that stops") {

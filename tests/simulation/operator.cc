@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "server/exit_codes.h"
+#include "os/exit_codes.h"
 #include "tests/simulation/machine.h"
 #include "tests/simulation/uv.h"
 
@@ -238,8 +238,8 @@ void Operator::check() {
 
 void Operator::check_end(int code, bool at_once) {
   if (!stop_sent_ && !has_drained_ && !drain_timed_out_) world_.fail("the process ends by itself");
-  const int expected = drain_timed_out_ ? server::kExitDrainTimedOut : 0;
-  const bool is_interrupted = at_once && code == server::kExitJournalFailed;
+  const int expected = drain_timed_out_ ? os::kExitDrainTimedOut : 0;
+  const bool is_interrupted = at_once && code == os::kExitJournalFailed;
   if (code != expected && !is_interrupted)
     world_.fail(fmt::format("the process ends with {} instead of {}", code, expected));
 }

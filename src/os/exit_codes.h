@@ -5,7 +5,7 @@
 // units count both as a success and do not start the service again.
 #pragma once
 
-namespace tubed::server {
+namespace tubed::os {
 
 inline constexpr int kExitCannotListen = 69;  // EX_UNAVAILABLE
 inline constexpr int kExitJournal = 73;  // EX_CANTCREAT: the journal or the pid file is unusable
@@ -16,4 +16,4 @@ inline constexpr int kExitNoUser = 77;    // EX_NOPERM
 inline constexpr int kExitDrainTimedOut = 79;  // drain.timeout was over before the drain
 inline constexpr int kExitRemoved = 80;        // the node was removed from its cluster
 
-}  // namespace tubed::server
+}  // namespace tubed::os
