@@ -11,6 +11,7 @@
 #include <string>
 #include <system_error>
 
+#include "access/access_files.h"
 #include "base/planted.h"
 #include "config/command_line.h"
 #include "config/load.h"
@@ -18,6 +19,7 @@
 #include "loop/loop.h"
 #include "loop/signal.h"
 #include "loop/thread_pool.h"
+#include "node/cluster_tasks.h"
 #include "os/clock.h"
 #include "os/exit_codes.h"
 #include "os/log.h"
@@ -26,8 +28,6 @@
 #include "os/service_manager.h"
 #include "os/socket.h"
 #include "os/startup.h"
-#include "server/access_files.h"
-#include "server/cluster_tasks.h"
 #include "server/descriptor_needs.h"
 #include "server/drain.h"
 #include "server/server.h"
@@ -100,9 +100,9 @@ int check_settings(const CommandLine& line, const Settings& settings) {
   const auto refusal = refusal_of(settings);
   if (refusal && !TUBED_PLANTED(refused_settings_pass_the_check))
     return fail(kExitConfig, refusal->message);
-  const auto files = server::load_access_files(settings);
+  const auto files = access::load_access_files(settings);
   if (!files) return fail(kExitConfig, files.error().message);
-  auto warnings = server::complaints(*files, os::wall_time());
+  auto warnings = access::complaints(*files, os::wall_time());
   if (TUBED_PLANTED(warnings_fail_the_check) && !warnings.empty())
     return fail(kExitConfig, warnings.front());
   warnings.insert(warnings.begin(), line.warnings.begin(), line.warnings.end());
@@ -181,7 +181,7 @@ int run(std::span<const char* const> args) {
   if (is_cluster_task(line.task)) {
     if (const auto started = loop::start_thread_pool(); !started)
       return fail(os::kExitNoResources, started.error().message);
-    return server::run_cluster_task(line, settings.value());
+    return node::run_cluster_task(line, settings.value());
   }
   if (line.task != Task::serve) return server::run_task(line, settings.value());
   return serve(line, settings.value());

@@ -197,7 +197,7 @@ Result<void> check_hosts(const Settings& settings, const Places& places) {
                   places.key("http.hosts"), config::in_quotes(*wrong))};
 }
 
-// A client has one role: no token, certificate or user is in two (see also server/identities.h).
+// A client has one role: no token, certificate or user is in two (see also access/identities.h).
 Result<void> check_roles(const Settings& settings, const Places& places) {
   const auto check = [&](std::string_view key, auto member) -> Result<void> {
     std::map<std::string_view, std::string_view> role_of;

@@ -4,7 +4,7 @@
 
 #include "base/planted.h"
 #include "loop/http_server.h"
-#include "server/held_connections.h"
+#include "serving/held_connections.h"
 
 namespace tubed::server {
 
@@ -30,7 +30,7 @@ std::uint64_t most_of_http(const Settings& settings) {
 std::uint64_t most_descriptors(const Settings& settings) {
   const bool has_tls = std::ranges::any_of(
       settings.listeners, [](const Listen& listen) { return listen.tls.enabled(); });
-  return kOwn + settings.connections + HeldConnections::kMost +
+  return kOwn + settings.connections + serving::HeldConnections::kMost +
          (has_tls ? std::uint64_t{settings.handshakes} : 0) + most_of_http(settings);
 }
 

@@ -18,8 +18,8 @@ constexpr std::chrono::milliseconds kStopGrace{200};
 }  // namespace
 
 Lifecycle::Lifecycle(loop::Loop& loop, os::Log& log, commands::Service& service,
-                     const Settings& settings, Clients& clients, Scheduler& scheduler,
-                     Listeners& listeners, ServiceNotifier& notifier)
+                     const Settings& settings, serving::Clients& clients,
+                     serving::Scheduler& scheduler, Listeners& listeners, ServiceNotifier& notifier)
     : loop_(loop),
       log_(log),
       service_(service),
@@ -137,7 +137,8 @@ void Lifecycle::stop_clients() {
   drain_timer_.disarm();
   stop_timer_.arm(settings_.shutdown_timeout);
   clients_.stop_all();
-  if (drained()) clients_.for_each([](Client& client) { client.conversation().has_drained(); });
+  if (drained())
+    clients_.for_each([](serving::Client& client) { client.conversation().has_drained(); });
   scheduler_.mark_all_dirty();
   grace_timer_.arm(kStopGrace);
   // Once for the clients, once for the log.
@@ -147,7 +148,7 @@ void Lifecycle::stop_clients() {
 // The end of step 2.
 void Lifecycle::finish_silent() {
   scheduler_.begin_tick();
-  clients_.for_each([this](Client& client) {
+  clients_.for_each([this](serving::Client& client) {
     if (client.closes_last() || client.finishing()) return;
     client.finish();
     scheduler_.mark_dirty(client);

@@ -31,8 +31,8 @@
 #include "loop/timer.h"
 #include "os/log.h"
 #include "server/listeners.h"
-#include "server/scheduler.h"
 #include "server/service_notifier.h"
+#include "serving/scheduler.h"
 
 namespace tubed::server {
 
@@ -49,7 +49,7 @@ class Lifecycle {
  public:
   // Everything that is passed by reference outlives it. `settings` may change between two calls.
   Lifecycle(loop::Loop& loop, os::Log& log, commands::Service& service, const Settings& settings,
-            Clients& clients, Scheduler& scheduler, Listeners& listeners,
+            serving::Clients& clients, serving::Scheduler& scheduler, Listeners& listeners,
             ServiceNotifier& notifier);
 
   Phase phase() const { return phase_; }
@@ -107,8 +107,8 @@ class Lifecycle {
   os::Log& log_;
   commands::Service& service_;
   const Settings& settings_;
-  Clients& clients_;
-  Scheduler& scheduler_;
+  serving::Clients& clients_;
+  serving::Scheduler& scheduler_;
   Listeners& listeners_;
   ServiceNotifier& notifier_;
   Phase phase_ = Phase::serving;

@@ -82,8 +82,8 @@ struct OpenListener {
   os::Socket socket;
   std::string path;  // of a unix socket that was opened here, to be removed with it; else empty
   ListenerInfo info;
-  Listen listen;   // of clients: its configuration; plain if an inherited socket has none
-  TlsPointer tls;  // of clients
+  Listen listen;           // of clients: its configuration; plain if an inherited socket has none
+  access::TlsPointer tls;  // of clients
 };
 
 // Opens or inherits the sockets of one protocol after the other.
@@ -102,7 +102,7 @@ class Opener {
   // `tls`: of the listeners that are wanted, in their order. `configured`: an operator asks for
   // these; false: they are the default.
   Result<void> open(Protocol protocol, std::span<const Listen> wanted,
-                    std::span<const TlsPointer> tls, bool configured,
+                    std::span<const access::TlsPointer> tls, bool configured,
                     std::span<InheritedSocket> inherited) {
     // HTTP has one kind of listener; clients have TCP and unix.
     const auto kind_of = [protocol](bool is_unix) {
@@ -182,7 +182,7 @@ class Opener {
 
 // HTTP first, then clients in the order of the settings.
 Result<std::vector<OpenListener>> open_all(os::Log& log, const Settings& settings,
-                                           const std::vector<TlsPointer>& tls,
+                                           const std::vector<access::TlsPointer>& tls,
                                            std::vector<InheritedSocket> inherited) {
   const auto of_clients =
       std::stable_partition(inherited.begin(), inherited.end(),
@@ -193,7 +193,7 @@ Result<std::vector<OpenListener>> open_all(os::Log& log, const Settings& setting
   if (settings.http_listen) http.push_back(*settings.http_listen);
   Opener opener(log, settings);
   // The HTTP server has its own TLS.
-  const std::vector<TlsPointer> none(http.size());
+  const std::vector<access::TlsPointer> none(http.size());
   TRY(opener.open(Protocol::http, http, none, true, all.first(http_sockets)));
   TRY(opener.open(Protocol::beanstalk, settings.listeners, tls, !settings.default_listener,
                   all.subspan(http_sockets)));
@@ -268,7 +268,7 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
   const ListenerInfo& info() const { return info_; }
   const os::Socket& socket() const { return listener_.socket(); }
   const Listen& listen() const { return listen_; }
-  void apply(const Listen& listen, TlsPointer tls) {
+  void apply(const Listen& listen, access::TlsPointer tls) {
     listen_ = listen;
     tls_ = std::move(tls);
     listener_.set_refusal(refusal());
@@ -290,7 +290,7 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
       if (!handshakes_.begin(std::move(socket), tls_, *this)) not_watched();
       return;
     }
-    ConnectionOrigin origin{.listen = listen_};
+    serving::ConnectionOrigin origin{.listen = listen_};
     if (listen_.auth == AuthMode::peer) origin.process = os::peer_credentials(socket);
     auto channel = loop::open_channel(loop_, std::move(socket), info_);
     if (channel == nullptr) return not_watched();
@@ -323,11 +323,12 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
   loop::TlsHandshakes& handshakes_;
   ListenerInfo info_;
   Listen listen_;
-  TlsPointer tls_;  // for the connections to come
+  access::TlsPointer tls_;  // for the connections to come
   loop::Listener listener_;
 };
 
-Listeners::Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host, AdminHttp& admin_http)
+Listeners::Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host,
+                     http::AdminHttp& admin_http)
     : loop_(loop),
       log_(log),
       host_(host),
@@ -337,7 +338,7 @@ Listeners::Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host, Admin
 
 Listeners::~Listeners() = default;
 
-Result<void> Listeners::open(const Settings& settings, const std::vector<TlsPointer>& tls,
+Result<void> Listeners::open(const Settings& settings, const std::vector<access::TlsPointer>& tls,
                              std::vector<InheritedSocket> inherited) {
   for (const InheritedSocket& one : inherited) {
     // The Opener refuses a socket for TLS without its [[listen]], with a reason of its own.
@@ -391,7 +392,7 @@ std::string Listeners::client_addresses() const {
   return addresses;
 }
 
-void Listeners::apply(const Settings& settings, const std::vector<TlsPointer>& tls) {
+void Listeners::apply(const Settings& settings, const std::vector<access::TlsPointer>& tls) {
   // Several listeners may have port 0: each takes settings of its own, in their order.
   std::vector<bool> taken(settings.listeners.size());
   for (const auto& listener : clients_) {
@@ -418,11 +419,11 @@ void Listeners::advise_units(std::vector<std::string>& settings) const {
   is_of_a_unit("http.listen", admin_http_.is_listening() ? edit_command(kHttpUnit) : kEnableHttp);
 }
 
-void Listeners::hold(HeldConnections::Connection connection) {
+void Listeners::hold(serving::HeldConnections::Connection connection) {
   if (closed_) return;
   const bool is_first = held_.count() == 0;
   held_.hold(std::move(connection), os::monotonic_now());
-  if (is_first) held_timer_.arm(HeldConnections::kTime);
+  if (is_first) held_timer_.arm(serving::HeldConnections::kTime);
 }
 
 void Listeners::close_held() {

@@ -12,17 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "access/access_files.h"
 #include "base/result.h"
 #include "config/settings.h"
+#include "http/admin_http.h"
 #include "loop/channel.h"
 #include "loop/listener.h"
 #include "loop/tls_handshakes.h"
 #include "os/log.h"
 #include "os/service_manager.h"
-#include "server/access_files.h"
-#include "server/admin_http.h"
-#include "server/connection_origin.h"
-#include "server/held_connections.h"
+#include "serving/connection_origin.h"
+#include "serving/held_connections.h"
 
 namespace tubed::server {
 
@@ -38,7 +38,7 @@ class ConnectionHost {
   // Decides what happens to a connection that was just accepted.
   virtual Admittance admits_connection() = 0;
   virtual void on_connection(std::unique_ptr<loop::Channel> channel,
-                             const ConnectionOrigin& origin) = 0;
+                             const serving::ConnectionOrigin& origin) = 0;
   // `refused` connections were refused for this reason; 0: none could be accepted, not even for
   // that.
   virtual void on_accept_error(const std::string& reason, std::uint64_t refused) = 0;
@@ -52,7 +52,7 @@ class ConnectionHost {
 class Listeners {
  public:
   // Everything that is passed by reference outlives it.
-  Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host, AdminHttp& admin_http);
+  Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host, http::AdminHttp& admin_http);
   ~Listeners();
 
   // Takes the inherited sockets, and opens one for each configured listener whose kind was not
@@ -62,7 +62,7 @@ class Listeners {
   // configured listeners that are replaced; to replace one that is not plain is an error. The error
   // is one line that names the address; sockets that were opened before it are closed. Call it
   // once.
-  Result<void> open(const Settings& settings, const std::vector<TlsPointer>& tls,
+  Result<void> open(const Settings& settings, const std::vector<access::TlsPointer>& tls,
                     std::vector<os::InheritedSocket> inherited);
 
   // An error if the settings say who may do what, and nothing limits the clients of an inherited
@@ -74,7 +74,7 @@ class Listeners {
   std::string client_addresses() const;
 
   // A reload: TCP options, TLS, authentication and roles, for the connections to come.
-  void apply(const Settings& settings, const std::vector<TlsPointer>& tls);
+  void apply(const Settings& settings, const std::vector<access::TlsPointer>& tls);
   void set_handshake_limits(const loop::HandshakeLimits& limits) { handshakes_.set_limits(limits); }
   // Takes the addresses that are set in a unit of systemd out of `settings`, which need a restart
   // for their new values, and logs the command that changes each.
@@ -82,7 +82,7 @@ class Listeners {
 
   // Closes a connection that was refused, a moment later, so that a client which connects again at
   // once does not take a processor (HeldConnections). After close_clients(): at once.
-  void hold(HeldConnections::Connection connection);
+  void hold(serving::HeldConnections::Connection connection);
 
   // Accepts no further connection of clients; HTTP is still served. Closes what is held. Removes
   // the paths of unix sockets that were opened here.
@@ -102,11 +102,11 @@ class Listeners {
   loop::Loop& loop_;
   os::Log& log_;
   ConnectionHost& host_;
-  AdminHttp& admin_http_;
+  http::AdminHttp& admin_http_;
   loop::TlsHandshakes handshakes_;
   std::vector<std::unique_ptr<ClientListener>> clients_;
   std::vector<Inherited> inherited_;
-  HeldConnections held_;
+  serving::HeldConnections held_;
   loop::Timer held_timer_;  // armed while a connection is held
   bool closed_ = false;     // close_clients()
 };

@@ -8,10 +8,10 @@
 #include <algorithm>
 
 #include "config/reload.h"
+#include "node/node_directory.h"
 #include "os/clock.h"
 #include "os/exit_codes.h"
 #include "server/identity.h"
-#include "server/node_directory.h"
 
 namespace tubed::server {
 
@@ -76,7 +76,7 @@ Server::~Server() {
 }
 
 Result<void> Server::load_access() {
-  apply(TRY(load_access_files(settings_)));
+  apply(TRY(access::load_access_files(settings_)));
   return {};
 }
 
@@ -84,15 +84,16 @@ Result<void> Server::listen(std::vector<os::InheritedSocket> inherited) {
   TRY(listeners_.open(settings_, access_.listeners, std::move(inherited)));
   set_limits();
   if (!settings_.cluster.enabled()) return {};
-  cluster_ = TRY(make_cluster_mode({.loop = loop_,
-                                    .log = log_,
-                                    .service = service_,
-                                    .clients = clients_,
-                                    .scheduler = scheduler_},
-                                   settings_,
-                                   {.role_changed = [this] { notifier_.refresh(); },
-                                    .failed = [this](int exit_code) { lifecycle_.fail(exit_code); },
-                                    .removed = [this] { lifecycle_.stop_removed(); }}));
+  cluster_ =
+      TRY(node::make_cluster_mode({.loop = loop_,
+                                   .log = log_,
+                                   .service = service_,
+                                   .clients = clients_,
+                                   .scheduler = scheduler_},
+                                  settings_,
+                                  {.role_changed = [this] { notifier_.refresh(); },
+                                   .failed = [this](int exit_code) { lifecycle_.fail(exit_code); },
+                                   .removed = [this] { lifecycle_.stop_removed(); }}));
   lifecycle_.on_hand_over(
       [this](std::function<void()> done) { return cluster_->hand_over(std::move(done)); });
   return cluster_->listen();
@@ -110,12 +111,13 @@ Result<void> Server::recover() {
   // Recovery may be interrupted anywhere: the next start completes its changes.
   const loop::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
   if (cluster_ != nullptr) return cluster_->start();
-  TRY(refuse_node(settings_.journal_directory));
-  journal_ = TRY(JournalOwner::open(loop_, log_, settings_, service_,
-                                    {.flush_requested = [this] { scheduler_.log_advanced(); },
-                                     .failed = [this] { lifecycle_.fail(os::kExitJournalFailed); },
-                                     .now = [this] { return scheduler_.log_time(); },
-                                     .wall_offset = wall_offset()}));
+  TRY(node::refuse_node(settings_.journal_directory));
+  journal_ = TRY(
+      serving::JournalOwner::open(loop_, log_, settings_, service_,
+                                  {.flush_requested = [this] { scheduler_.log_advanced(); },
+                                   .failed = [this] { lifecycle_.fail(os::kExitJournalFailed); },
+                                   .now = [this] { return scheduler_.log_time(); },
+                                   .wall_offset = wall_offset()}));
   return {};
 }
 
@@ -156,11 +158,14 @@ Admittance Server::admits_connection() {
   return Admittance::full;
 }
 
-void Server::on_connection(std::unique_ptr<loop::Channel> channel, const ConnectionOrigin& origin) {
+void Server::on_connection(std::unique_ptr<loop::Channel> channel,
+                           const serving::ConnectionOrigin& origin) {
   auto admitted = authenticator_.admit(*channel, origin);
   if (!admitted) return listeners_.hold(std::move(channel));
-  Client& client = clients_.add(std::move(channel), scheduler_, std::move(admitted->admission));
-  if (admitted->identity) client.identity = std::make_unique<ClientIdentity>(*admitted->identity);
+  serving::Client& client =
+      clients_.add(std::move(channel), scheduler_, std::move(admitted->admission));
+  if (admitted->identity)
+    client.identity = std::make_unique<serving::ClientIdentity>(*admitted->identity);
   // Dirty, so that the scheduler knows it as a client to be read from while input is held.
   scheduler_.mark_dirty(client);
 }
@@ -212,12 +217,12 @@ void Server::apply(const Settings& settings) {
 }
 
 // After the settings that the files belong to.
-void Server::apply(AccessFiles files) {
+void Server::apply(access::AccessFiles files) {
   for (const std::string& line : complaints(files, os::wall_time()))
     log_.warning("check the access files", {{"reason", line}});
   authenticator_.apply(settings_.roles, std::move(files.identities));
   access_ = std::move(files);
-  service_.counters().set_certificate_expiry(first_expiry(access_));
+  service_.counters().set_certificate_expiry(access::first_expiry(access_));
   listeners_.apply(settings_, access_.listeners);
   admin_http_.set_tls(access_.http);
 }
@@ -245,9 +250,9 @@ void Server::reload() {
   ReloadPlan plan = plan_reload(settings_, *fresh);
   if (auto checked = listeners_.check(plan.next); !checked)
     return not_reloaded(checked.error().message);
-  auto files = load_access_files(plan.next);
+  auto files = access::load_access_files(plan.next);
   if (!files) return not_reloaded(files.error().message);
-  for (std::string& setting : changed_files(access_, *files)) {
+  for (std::string& setting : access::changed_files(access_, *files)) {
     if (std::ranges::find(plan.changed, setting) == plan.changed.end())
       plan.changed.push_back(std::move(setting));
   }

@@ -13,29 +13,29 @@
 #include <string_view>
 #include <vector>
 
+#include "access/authenticator.h"
 #include "commands/service.h"
 #include "config/settings.h"
+#include "http/admin_http.h"
+#include "http/http_api.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
+#include "node/cluster_mode.h"
 #include "os/log.h"
 #include "os/service_manager.h"
-#include "server/admin_http.h"
-#include "server/authenticator.h"
-#include "server/clients.h"
-#include "server/cluster_mode.h"
-#include "server/heap_trimmer.h"
-#include "server/http_api.h"
-#include "server/journal_owner.h"
 #include "server/lifecycle.h"
 #include "server/listeners.h"
-#include "server/scheduler.h"
 #include "server/service_notifier.h"
 #include "server/status.h"
 #include "server/test_server.h"
+#include "serving/clients.h"
+#include "serving/heap_trimmer.h"
+#include "serving/journal_owner.h"
+#include "serving/scheduler.h"
 
 namespace tubed::server {
 
-class Server final : public TickHost, public ConnectionHost, public AdminHttpHost {
+class Server final : public serving::TickHost, public ConnectionHost, public http::AdminHttpHost {
  public:
   // Reads the settings again, for SIGHUP.
   using Reload = std::function<Result<Settings>()>;
@@ -76,7 +76,7 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   void tick_ended() override;
   Admittance admits_connection() override;
   void on_connection(std::unique_ptr<loop::Channel> channel,
-                     const ConnectionOrigin& origin) override;
+                     const serving::ConnectionOrigin& origin) override;
   void on_handshake_failed(const std::string& peer, std::string_view reason) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
   void begin_tick() override { scheduler_.begin_tick(); }
@@ -85,7 +85,7 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
 
   std::function<Duration()> wall_offset() const;
   void apply(const Settings& settings);
-  void apply(AccessFiles files);
+  void apply(access::AccessFiles files);
   void set_limits();
   void reload();
   void not_reloaded(const std::string& reason);
@@ -95,18 +95,18 @@ class Server final : public TickHost, public ConnectionHost, public AdminHttpHos
   Settings settings_;
   Reload reload_;
   commands::Service service_;
-  std::unique_ptr<JournalOwner> journal_;  // null: jobs are in memory only
-  Clients clients_;
-  Scheduler scheduler_;
-  AdminHttp admin_http_;
+  std::unique_ptr<serving::JournalOwner> journal_;  // null: jobs are in memory only
+  serving::Clients clients_;
+  serving::Scheduler scheduler_;
+  http::AdminHttp admin_http_;
   Listeners listeners_;
-  Authenticator authenticator_;
-  HttpApi http_api_;
-  AccessFiles access_;
+  access::Authenticator authenticator_;
+  http::HttpApi http_api_;
+  access::AccessFiles access_;
   ServiceNotifier notifier_;
   Lifecycle lifecycle_;
-  std::unique_ptr<ClusterMode> cluster_;  // null: the server is in no cluster
-  HeapTrimmer heap_;
+  std::unique_ptr<node::ClusterMode> cluster_;  // null: the server is in no cluster
+  serving::HeapTrimmer heap_;
   std::unique_ptr<TestServer> test_;  // null outside of test mode
   std::vector<std::unique_ptr<loop::Signal>> signals_;
 };

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "server/not_serving.h"
+#include "serving/not_serving.h"
 
 namespace tubed::server {
 
@@ -44,7 +44,7 @@ std::string status_line(const commands::Service& service, const Lifecycle& lifec
                         std::size_t connections) {
   const auto jobs = service.engine().info().jobs;
   const stats::ClusterState* cluster = service.cluster();
-  if (!not_serving_reason(cluster).empty() && !lifecycle.stopping()) {
+  if (!serving::not_serving_reason(cluster).empty() && !lifecycle.stopping()) {
     return fmt::format("{}{}", service.draining() ? "draining, " : "",
                        node_status(*cluster, jobs.total()));
   }
@@ -71,7 +71,7 @@ std::string_view unready_reason(const commands::Service& service, const Lifecycl
 }
 
 std::string_view not_leader_reason(const commands::Service& service, const Lifecycle& lifecycle) {
-  return lifecycle.stopping() ? "stopping" : not_serving_reason(service.cluster());
+  return lifecycle.stopping() ? "stopping" : serving::not_serving_reason(service.cluster());
 }
 
 std::string node_status(const stats::ClusterState& cluster, std::uint64_t jobs) {

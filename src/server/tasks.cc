@@ -13,10 +13,10 @@
 #include "journal/salvage.h"
 #include "journal/segment.h"
 #include "loop/file_storage.h"
+#include "node/cluster_tasks.h"
 #include "os/clock.h"
 #include "os/exit_codes.h"
 #include "os/process.h"
-#include "server/cluster_tasks.h"
 
 namespace tubed::server {
 
@@ -39,7 +39,7 @@ Result<void> dump(FileStorage& storage) {
 Result<void> check(FileStorage& storage, const std::string& directory) {
   auto found = TRY(journal::examine_live(storage, kWallTimeOnly));
   fmt::print("{}", journal::describe(found));
-  return print_node(directory);
+  return node::print_node(directory);
 }
 
 Result<void> salvage(FileStorage& from, FileStorage& to, std::uint64_t segment_bytes) {

@@ -45,7 +45,7 @@ TestServer::TestServer(loop::Loop& loop, commands::Service& service, TestModeOpt
       mode_(service, mode_of(options_.clock), os::monotonic_now(), std::move(events.end_drain)),
       stop_timer_(loop, std::move(events.stop)) {}
 
-Result<void> TestServer::begin(Clients& clients, ClientHost& host) {
+Result<void> TestServer::begin(serving::Clients& clients, serving::ClientHost& host) {
   host.begin_tick();
   mode_.recovered();
   if (!options_.use_stdin) return preload();

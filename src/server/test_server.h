@@ -14,7 +14,7 @@
 #include "config/test_mode.h"
 #include "loop/channel.h"
 #include "loop/timer.h"
-#include "server/clients.h"
+#include "serving/clients.h"
 #include "test_mode/test_mode.h"
 
 namespace tubed::server {
@@ -37,7 +37,7 @@ class TestServer {
 
   // The queue is recovered, and no client is connected: loads the first jobs and opens the control
   // connection. The error is one line.
-  Result<void> begin(Clients& clients, ClientHost& host);
+  Result<void> begin(serving::Clients& clients, serving::ClientHost& host);
   // Announces the addresses of the listeners. The error is one line.
   Result<void> announce(const std::string& addresses) const;
 

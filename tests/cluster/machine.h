@@ -2,7 +2,7 @@
 // that runs on it: the queue, its conversations, the journal, the raft log and libraft's core.
 //
 // The World does its work: it delivers frames and bytes of clients, does operations of its disks,
-// and lets its deadlines pass. Each event is a tick of the process, as in server/scheduler.h: the
+// and lets its deadlines pass. Each event is a tick of the process, as in serving/scheduler.h: the
 // event, the work of the replica, the flush of the log, and the replies.
 #pragma once
 
@@ -19,7 +19,7 @@
 #include "engine/replay.h"
 #include "journal/journal.h"
 #include "journal/restorer.h"
-#include "server/commit_gate.h"
+#include "serving/commit_gate.h"
 #include "tests/journal/test_disk.h"
 
 namespace tubed::cluster_test {
@@ -154,7 +154,7 @@ class Machine final : public cluster::NodeHost,
   struct Connection {
     explicit Connection(commands::Service& service) : conversation(service) {}
     commands::Conversation conversation;
-    server::CommitGate gate;
+    serving::CommitGate gate;
   };
   struct Process;
 

@@ -7,15 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "access/access_files.h"
+#include "access/failed_attempts.h"
+#include "access/identities.h"
+#include "access/tokens.h"
 #include "os/process.h"
-#include "server/access_files.h"
-#include "server/failed_attempts.h"
-#include "server/identities.h"
-#include "server/tokens.h"
 #include "tests/loop/loopback.h"
 
 using namespace tubed;
-using namespace tubed::server;
+using namespace tubed::access;
+using namespace tubed::serving;
 using namespace std::chrono_literals;
 
 namespace {

@@ -7,10 +7,10 @@
 
 #include <doctest/doctest.h>
 
+#include "access/authenticator.h"
 #include "os/log.h"
-#include "server/authenticator.h"
-#include "server/clients.h"
-#include "server/scheduler.h"
+#include "serving/clients.h"
+#include "serving/scheduler.h"
 #include "tests/loop/loopback.h"
 
 namespace tubed::server_test {
@@ -18,7 +18,7 @@ namespace tubed::server_test {
 namespace {
 
 // A server whose clients have the role "ops", and whose time does not pass.
-struct AuditedServer final : server::TickHost {
+struct AuditedServer final : serving::TickHost {
   AuditedServer() {
     RoleSettings role;
     role.role.name = "ops";
@@ -29,7 +29,7 @@ struct AuditedServer final : server::TickHost {
   bool complete_tick() override { return false; }
   void tick_ended() override {}
 
-  server::Client& connect() {
+  serving::Client& connect() {
     auto [here, there] = loop_test::connected_pair();
     peers.push_back(std::move(there));
     return clients.add(loop::open_channel(loop, std::move(here), {}), scheduler,
@@ -57,14 +57,14 @@ struct AuditedServer final : server::TickHost {
               },
               [] { return Duration(); }};
   commands::Service service{slices_of_two(), stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
-  server::Clients clients{log, service};
-  server::Scheduler scheduler{loop, service, clients, *this};
-  std::unique_ptr<server::Authenticator> authenticator =
-      std::make_unique<server::Authenticator>(loop, log, service, clients, scheduler);
+  serving::Clients clients{log, service};
+  serving::Scheduler scheduler{loop, service, clients, *this};
+  std::unique_ptr<access::Authenticator> authenticator =
+      std::make_unique<access::Authenticator>(loop, log, service, clients, scheduler);
   std::vector<os::Socket> peers;
 };
 
-void run(server::Client& client, std::string_view commands) {
+void run(serving::Client& client, std::string_view commands) {
   client.conversation().receive(commands);
   for (int i = 0; i < 1000 && client.conversation().can_resume(); ++i)
     client.conversation().resume();
@@ -74,7 +74,7 @@ void run(server::Client& client, std::string_view commands) {
 
 TEST_CASE("a client that is closed within a command in slices is named with its address") {
   AuditedServer server;
-  server::Client& client = server.connect();
+  serving::Client& client = server.connect();
   for (int i = 0; i < 5; ++i) run(client, "put 0 100 60 1\r\nx\r\n");
   client.conversation().receive("kick 5\r\n");
   const std::string address = client.peer();
@@ -88,7 +88,7 @@ TEST_CASE("a client that is closed within a command in slices is named with its 
 
 TEST_CASE("what the audit has left out is counted in the log at the latest when the server ends") {
   AuditedServer server;
-  server::Client& client = server.connect();
+  serving::Client& client = server.connect();
   for (int i = 0; i < 130; ++i) run(client, "kick 1\r\n");
   CHECK(server.lines_with("info admin command ").size() == 100);
   CHECK(server.lines_with("left out").empty());

@@ -1,5 +1,5 @@
 // ClientQueue, with clients that are closed while they are queued.
-#include "server/client_queue.h"
+#include "serving/client_queue.h"
 
 #include <map>
 
@@ -9,9 +9,9 @@ namespace tubed::server_test {
 
 namespace {
 
-using server::Client;
-using server::ClientQueue;
-using server::QueuedIn;
+using serving::Client;
+using serving::ClientQueue;
+using serving::QueuedIn;
 
 // Finds clients by session, as the server does.
 struct Sessions {

@@ -1,4 +1,4 @@
-#include "server/client.h"
+#include "serving/client.h"
 
 #include "tests/server/test_client.h"
 

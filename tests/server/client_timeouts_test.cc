@@ -1,11 +1,11 @@
-#include "server/client_timeouts.h"
+#include "serving/client_timeouts.h"
 
 #include "tests/server/test_client.h"
 
 namespace tubed::server_test {
 
 using namespace std::chrono_literals;
-using server::ClientTimeouts;
+using serving::ClientTimeouts;
 
 namespace {
 
@@ -21,7 +21,7 @@ struct TestClients {
   TestClient second{server};
   TestClient third{server};
 
-  explicit TestClients(const server::TimeoutLimits& limits) {
+  explicit TestClients(const serving::TimeoutLimits& limits) {
     timeouts.set_limits(limits);
     timeouts.add(first.client, at(0s));
     timeouts.add(second.client, at(1s));
@@ -90,7 +90,7 @@ TEST_CASE("a client that holds a job or waits for one is not idle") {
 
 TEST_CASE("a client that is looked at again has not been active") {
   TestClients clients({.idle = 10s, .stall = 60s});
-  const server::TimeoutEntry& entry = clients.first.client.timeouts;
+  const serving::TimeoutEntry& entry = clients.first.client.timeouts;
   clients.first.sends("put 0 0 100 1\r\nx\r\nreserve\r\n");
   clients.timeouts.touch(clients.first.client, at(3s));
   CHECK(entry.last_active == at(3s));

@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include "server/not_serving.h"
 #include "server/status.h"
+#include "serving/not_serving.h"
 #include "tests/server/http_rig.h"
 #include "tests/stats/cluster.h"
 
@@ -177,7 +177,7 @@ TEST_CASE("the leader serves") {
 }
 
 TEST_CASE("the status of a node that does not serve") {
-  CHECK(server::not_serving_reason(nullptr).empty());
+  CHECK(serving::not_serving_reason(nullptr).empty());
   CHECK(server::node_status({}, 0) == "waiting to be added to a cluster");
   ClusterState state = fetching();
   CHECK(server::node_status(state, 0) == "fetching the state: 0 MiB");

@@ -1,5 +1,5 @@
 // The tasks of a cluster on a directory: from a journal to a node and back.
-#include "server/cluster_tasks.h"
+#include "node/cluster_tasks.h"
 
 #include <fstream>
 
@@ -10,20 +10,20 @@
 
 #include "cluster/node_state.h"
 #include "journal/import.h"
-#include "server/journal_writer.h"
-#include "server/node_directory.h"
-#include "server/skipped_ids.h"
+#include "node/journal_writer.h"
+#include "node/node_directory.h"
 #include "server/tasks.h"
+#include "serving/skipped_ids.h"
 #include "tests/loop/storage_place.h"
 #include "tests/server/state_rig.h"
 
 namespace tubed::server_test {
 
-using server::bootstrap;
-using server::DirectoryKind;
-using server::kind_of;
-using server::leave;
-using server::recover;
+using node::bootstrap;
+using node::DirectoryKind;
+using node::kind_of;
+using node::leave;
+using node::recover;
 
 namespace {
 
@@ -140,23 +140,23 @@ TEST_CASE("a directory that is a node, or has binlogs, is not founded") {
 TEST_CASE("a server without a cluster refuses the directory of a node") {
   const loop_test::Directory place;
   const std::string d = new_directory(place);
-  CHECK(server::refuse_node(d).ok());
+  CHECK(node::refuse_node(d).ok());
   founded_in(d);
   const std::string reason = fmt::format(
       "journal {}: it is that of a node of a cluster; start tubed with the settings of the node, "
       "or "
       "end that with tubed --cluster-leave",
       d);
-  CHECK(error_of(server::refuse_node(d)) == reason);
+  CHECK(error_of(node::refuse_node(d)) == reason);
   std::filesystem::rename(d + "/cluster", d + "/other");
-  CHECK(server::refuse_node(d).ok());
+  CHECK(node::refuse_node(d).ok());
   // In the middle of an installation.
   std::filesystem::create_directory(d + "/fetch");
-  CHECK(server::refuse_node(d).ok());
+  CHECK(node::refuse_node(d).ok());
   loop_test::put_file(d + "/fetch/complete", "");
-  CHECK(error_of(server::refuse_node(d)) == reason);
+  CHECK(error_of(node::refuse_node(d)) == reason);
   std::filesystem::rename(d + "/fetch/complete", d + "/fetch/moving");
-  CHECK(error_of(server::refuse_node(d)) == reason);
+  CHECK(error_of(node::refuse_node(d)) == reason);
 }
 
 TEST_CASE("a bootstrap that was interrupted is repeated") {
@@ -264,7 +264,7 @@ TEST_CASE("a node with other voters does not leave, and is recovered as another 
   CHECK_FALSE(std::filesystem::exists(d + "/cluster.left"));
   CHECK(difference(lines_in(d, now), lines) ==
         fmt::format("\n+removed {}", revived(d, now).found.next_job_id - 1));
-  CHECK(revived(d, now).found.next_job_id >= next_id + server::kSkippedIds);
+  CHECK(revived(d, now).found.next_job_id >= next_id + serving::kSkippedIds);
   loop::Loop loop;
   RunningNode node(loop, d, 6);
   CHECK(node.node().cluster() == recovered->cluster);

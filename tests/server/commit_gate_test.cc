@@ -1,5 +1,5 @@
 // CommitGate, against a naive list of the Lsn of each byte.
-#include "server/commit_gate.h"
+#include "serving/commit_gate.h"
 
 #include <random>
 #include <vector>
@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 using tubed::Lsn;
-using tubed::server::CommitGate;
+using tubed::serving::CommitGate;
 
 TEST_CASE("with a log that is durable at once, everything is sent") {
   CommitGate gate;

@@ -1,4 +1,4 @@
-#include "server/deadline_timers.h"
+#include "serving/deadline_timers.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 using loop_test::run_ticks;
 using loop_test::run_until;
 using os::monotonic_now;
-using server::DeadlineTimer;
+using serving::DeadlineTimer;
 
 namespace {
 

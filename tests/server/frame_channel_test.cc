@@ -1,4 +1,4 @@
-#include "server/frame_channel.h"
+#include "node/frame_channel.h"
 
 #include <functional>
 #include <vector>
@@ -13,11 +13,11 @@ namespace tubed::server_test {
 using loop_test::connected_pair;
 using loop_test::run_ticks;
 using loop_test::run_until;
-using server::FrameChannel;
+using node::FrameChannel;
 
 namespace {
 
-struct FrameOwner final : server::FrameChannelOwner {
+struct FrameOwner final : node::FrameChannelOwner {
   std::vector<std::string> frames;
   std::vector<std::string> reasons;
   std::function<void()> then = [] {};

@@ -1,6 +1,6 @@
 // Connections that were refused, on virtual time: a client that connects again as soon as its
 // connection is closed.
-#include "server/held_connections.h"
+#include "serving/held_connections.h"
 
 #include <array>
 #include <vector>
@@ -11,7 +11,8 @@
 #include "tests/loop/loopback.h"
 
 using namespace tubed;
-using namespace tubed::server;
+using namespace tubed::access;
+using namespace tubed::serving;
 using namespace std::chrono_literals;
 
 namespace {

@@ -7,17 +7,17 @@
 
 #include <doctest/doctest.h>
 
+#include "access/authenticator.h"
+#include "http/admin_http.h"
+#include "http/http_api.h"
 #include "os/log.h"
-#include "server/admin_http.h"
-#include "server/authenticator.h"
-#include "server/clients.h"
-#include "server/http_api.h"
-#include "server/scheduler.h"
+#include "serving/clients.h"
+#include "serving/scheduler.h"
 #include "tests/loop/http_site.h"
 
 namespace tubed::server_test {
 
-struct HttpRig : server::TickHost, server::AdminHttpHost {
+struct HttpRig : serving::TickHost, http::AdminHttpHost {
   HttpRig() {
     loop::ignore_broken_pipes();
     settings.http.api = HttpApiLevel::full;
@@ -84,11 +84,11 @@ struct HttpRig : server::TickHost, server::AdminHttpHost {
   loop::Loop loop;
   os::Log log{[](std::string_view) { return true; }, [] { return Duration(); }};
   commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
-  server::Clients clients{log, service};
-  server::Scheduler scheduler{loop, service, clients, *this};
-  server::AdminHttp http{loop, log, service, *this};
-  server::Authenticator authenticator{loop, log, service, clients, scheduler};
-  server::HttpApi api{loop, service, clients, scheduler, authenticator};
+  serving::Clients clients{log, service};
+  serving::Scheduler scheduler{loop, service, clients, *this};
+  http::AdminHttp http{loop, log, service, *this};
+  access::Authenticator authenticator{loop, log, service, clients, scheduler};
+  http::HttpApi api{loop, service, clients, scheduler, authenticator};
   std::string address;
 };
 

@@ -7,18 +7,18 @@
 
 #include "api/answer_json.h"
 #include "api/problem.h"
+#include "http/api_answers.h"
+#include "http/wait_slots.h"
 #include "protocol/reply.h"
-#include "server/api_answers.h"
-#include "server/wait_slots.h"
 #include "tests/server/http_rig.h"
 
 namespace tubed::server_test {
 
+using http::http_head;
+using http::WaitSlots;
 using loop_test::has_line;
 using loop_test::status_in;
-using server::http_head;
-using server::WaitSlots;
-using Taken = server::WaitSlots::Taken;
+using Taken = http::WaitSlots::Taken;
 
 TEST_CASE("requests that wait take no place from puts, deletes and a drain") {
   HttpRig rig;
@@ -86,7 +86,7 @@ TEST_CASE("of the problems that do not last, those that ran nothing say when to 
       return std::ranges::any_of(headers,
                                  [](const auto& one) { return one.first == "Retry-After"; });
     };
-    const bool says = has(server::http_response(problem).headers);
+    const bool says = has(http::http_response(problem).headers);
     CHECK(says == has(of_head.headers));
     return says;
   };

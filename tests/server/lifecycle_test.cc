@@ -25,7 +25,7 @@ using server::Phase;
 namespace {
 
 // A server without listeners; its clients are socket pairs.
-struct DrainingServer : server::TickHost, server::ConnectionHost, server::AdminHttpHost {
+struct DrainingServer : serving::TickHost, server::ConnectionHost, http::AdminHttpHost {
   explicit DrainingServer(DrainExit exit, DrainReserves reserves = DrainReserves::refuse) {
     loop::ignore_broken_pipes();
     settings.drain_exit = exit;
@@ -38,7 +38,7 @@ struct DrainingServer : server::TickHost, server::ConnectionHost, server::AdminH
   bool complete_tick() override { return lifecycle.complete_tick(); }
   void tick_ended() override {}
   server::Admittance admits_connection() override { return server::Admittance::full; }
-  void on_connection(std::unique_ptr<loop::Channel>, const server::ConnectionOrigin&) override {}
+  void on_connection(std::unique_ptr<loop::Channel>, const serving::ConnectionOrigin&) override {}
   void on_handshake_failed(const std::string&, std::string_view) override {}
   void on_accept_error(const std::string&, std::uint64_t) override {}
   void begin_tick() override { scheduler.begin_tick(); }
@@ -82,9 +82,9 @@ struct DrainingServer : server::TickHost, server::ConnectionHost, server::AdminH
               [] { return Duration(); }};
   Settings settings;
   commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
-  server::Clients clients{log, service};
-  server::Scheduler scheduler{loop, service, clients, *this};
-  server::AdminHttp http{loop, log, service, *this};
+  serving::Clients clients{log, service};
+  serving::Scheduler scheduler{loop, service, clients, *this};
+  http::AdminHttp http{loop, log, service, *this};
   server::Listeners listeners{loop, log, *this, http};
   server::ServiceNotifier notifier{loop, [] { return std::string(); }};
   server::Lifecycle lifecycle{loop,    log,       service,   settings,

@@ -1,5 +1,5 @@
 // Nodes in one process, connected over loopback, and single sockets that take the place of one.
-#include "server/peer_links.h"
+#include "node/peer_links.h"
 
 #include <algorithm>
 
@@ -21,8 +21,8 @@ using loop_test::run_until;
 namespace {
 
 // Dials again soon.
-constexpr server::PeerLimits kQuick = [] {
-  server::PeerLimits limits = kLongLimits;
+constexpr node::PeerLimits kQuick = [] {
+  node::PeerLimits limits = kLongLimits;
   limits.retry = 1ms;
   limits.last_retry = 4ms;
   return limits;
@@ -246,7 +246,7 @@ TEST_CASE("a connection that does not begin with a hello, and only that, is clos
 TEST_CASE(
     "a connection without a hello is closed after a time, and the oldest of too many at once") {
   loop::Loop loop;
-  server::PeerLimits limits = kQuick;
+  node::PeerLimits limits = kQuick;
   limits.hello = 20ms;
   PeerNode a(loop, 1, limits);
   RawPeer silent = a.dial();
@@ -272,7 +272,7 @@ TEST_CASE(
 
 TEST_CASE("a link with too many unsent bytes is closed and dialled again") {
   loop::Loop loop;
-  server::PeerLimits limits = kQuick;
+  node::PeerLimits limits = kQuick;
   limits.unsent = 16U << 20;
   PeerNode a(loop, 1, limits);
   const RawNode b(loop);
@@ -302,7 +302,7 @@ TEST_CASE("a link that is not welcomed in time, or is answered with nonsense, is
   loop::Loop loop;
   const RawNode b(loop);
   {
-    server::PeerLimits limits = kQuick;
+    node::PeerLimits limits = kQuick;
     limits.welcome = 20ms;
     PeerNode impatient(loop, 1, limits);
     impatient.links->set_members({impatient.member(), b.member()});

@@ -10,7 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "loop/signal.h"
-#include "server/peer_links.h"
+#include "node/peer_links.h"
 #include "tests/server/peer_frames.h"
 
 namespace tubed::server_test {
@@ -20,13 +20,13 @@ using namespace std::chrono_literals;
 inline constexpr std::uint64_t kCluster = 7;
 
 // Too long to matter on a busy machine.
-inline constexpr server::PeerLimits kLongLimits = {
+inline constexpr node::PeerLimits kLongLimits = {
     .hello = 1h, .welcome = 1h, .request = 1h, .user_timeout = 1h};
 
-struct PeerNode final : server::PeerHost {
+struct PeerNode final : node::PeerHost {
   // Nodes have the names a, b, c. `port` 0: any.
   PeerNode(loop::Loop& node_loop, cluster::NodeId node,
-           const server::PeerLimits& limits = kLongLimits, std::uint16_t port = 0)
+           const node::PeerLimits& limits = kLongLimits, std::uint16_t port = 0)
       : loop(node_loop),
         id(node),
         log(
@@ -38,7 +38,7 @@ struct PeerNode final : server::PeerHost {
     loop::ignore_broken_pipes();
     auto listening = os::listen_tcp("127.0.0.1", port, 64);
     REQUIRE(listening.ok());
-    links = std::make_unique<server::PeerLinks>(loop, log, *this, std::move(*listening), limits);
+    links = std::make_unique<node::PeerLinks>(loop, log, *this, std::move(*listening), limits);
     facts = {.cluster = kCluster,
              .node = id,
              .address = std::string(1, static_cast<char>('a' + id - 1)) + "@" + links->address(),
@@ -108,7 +108,7 @@ struct PeerNode final : server::PeerHost {
   std::vector<std::string> lines;
   os::Log log;
   bool in_tick = false;
-  server::PeerFacts facts;
+  node::PeerFacts facts;
   cluster::NodeId invited = 0;         // by the Hellos from now on
   std::function<void()> then = [] {};  // in calls of the host
   std::vector<cluster::Hello> hellos;
@@ -117,7 +117,7 @@ struct PeerNode final : server::PeerHost {
   std::vector<std::pair<cluster::Hello, os::Socket>> fetches;
   std::vector<std::pair<cluster::Request, Reply>> requests;
   std::vector<std::pair<cluster::NodeId, cluster::Welcome>> rejected;
-  std::unique_ptr<server::PeerLinks> links;
+  std::unique_ptr<node::PeerLinks> links;
 };
 
 // Makes the nodes members of one cluster.

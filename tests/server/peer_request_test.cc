@@ -1,4 +1,4 @@
-#include "server/peer_request.h"
+#include "node/peer_request.h"
 
 #include <optional>
 
@@ -35,7 +35,7 @@ struct Sent {
 };
 
 struct TwoNodes {
-  explicit TwoNodes(const server::PeerLimits& limits = kLongLimits)
+  explicit TwoNodes(const node::PeerLimits& limits = kLongLimits)
       : a(loop, 1, limits), b(loop, 2, limits) {
     join({&a, &b});
   }
@@ -91,7 +91,7 @@ TEST_CASE("a request with the longest texts passes, and longer ones are an error
 }
 
 TEST_CASE("a request that is not answered in time is an error at both ends") {
-  server::PeerLimits limits = kLongLimits;
+  node::PeerLimits limits = kLongLimits;
   limits.request = 30ms;
   TwoNodes nodes(limits);
   auto& loop = nodes.loop;
@@ -152,7 +152,7 @@ TEST_CASE("a request that cannot be read, or a second one, closes its connection
 }
 
 TEST_CASE("only so many requests are under way, and the next is answered that the node is busy") {
-  server::PeerLimits limits = kLongLimits;
+  node::PeerLimits limits = kLongLimits;
   limits.requests = 3;
   TwoNodes nodes(limits);
   auto& loop = nodes.loop;

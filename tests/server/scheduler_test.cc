@@ -1,6 +1,6 @@
 // The ticks of a server, on a real loop, with clients on socket pairs and a log that commits when
 // the test says so.
-#include "server/scheduler.h"
+#include "serving/scheduler.h"
 
 #include <memory>
 #include <string>
@@ -35,7 +35,7 @@ class ManualLog final : public NullLog {
   bool full = false;
 };
 
-struct TestHost final : server::TickHost {
+struct TestHost final : serving::TickHost {
   bool complete_tick() override { return completed && completed(); }
   void tick_ended() override { ++ticks; }
 
@@ -77,8 +77,8 @@ struct Ticking {
   commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
   ManualLog log;
   TestHost host;
-  server::Clients clients{quiet, service};
-  server::Scheduler scheduler{loop, service, clients, host};
+  serving::Clients clients{quiet, service};
+  serving::Scheduler scheduler{loop, service, clients, host};
 };
 
 }  // namespace

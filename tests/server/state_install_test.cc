@@ -1,5 +1,5 @@
 // Installing a state that was fetched, interrupted at every step.
-#include "server/state_install.h"
+#include "node/state_install.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 
 namespace tubed::server_test {
 
-using server::finish_install;
-using server::install;
+using node::finish_install;
+using node::install;
 
 namespace {
 
@@ -75,7 +75,7 @@ struct Place {
   const std::string b = directory.file("b");
   const std::string image = directory.file("image");
   std::map<std::string, std::string> before;  // the files of the old state
-  server::FetchedState state;
+  node::FetchedState state;
   Time now;
   engine::Lines lines;
 };
@@ -158,18 +158,18 @@ TEST_CASE("a node with an older state keeps a later term, and its vote in it") {
 
 TEST_CASE("a node takes no state of another cluster, of another node, or that goes less far") {
   const Place place(false);
-  const auto refused = [&](const server::FetchedState& state, cluster::NodeId node) {
+  const auto refused = [&](const node::FetchedState& state, cluster::NodeId node) {
     place.reset();
     const std::string reason = error_of(install(place.b, state, node));
     REQUIRE(finish_install(place.b).ok());
     CHECK(files_below(place.b) == place.before);
     return reason;
   };
-  server::FetchedState other = place.state;
+  node::FetchedState other = place.state;
   other.cluster += 1;
   CHECK(refused(other, kNode) == "this node belongs to another cluster");
   CHECK(refused(place.state, kNode + 1) == "this is another node of the cluster");
-  server::FetchedState shorter = place.state;
+  node::FetchedState shorter = place.state;
   shorter.position.index = 10;
   CHECK(refused(shorter, kNode)
             .starts_with("the state goes to entry 10, and this node has entries up to "));

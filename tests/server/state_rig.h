@@ -21,9 +21,9 @@
 #include "journal/restorer.h"
 #include "loop/file_storage.h"
 #include "loop/timer.h"
+#include "node/cluster_tasks.h"
+#include "node/state_directory.h"
 #include "os/clock.h"
-#include "server/cluster_tasks.h"
-#include "server/state_directory.h"
 #include "tests/journal/journal_life.h"
 #include "tests/loop/loopback.h"
 
@@ -88,7 +88,7 @@ inline std::string difference(const engine::Lines& found, const engine::Lines& e
   return text;
 }
 
-// A node that is the only voter, from its start to its end, as server/node_owner.h runs one.
+// A node that is the only voter, from its start to its end, as node/node_owner.h runs one.
 class RunningNode final : public cluster::NodeHost,
                           public cluster::ReplicaHost,
                           public journal::JournalHost {
@@ -125,7 +125,7 @@ class RunningNode final : public cluster::NodeHost,
     REQUIRE_MESSAGE(journal.ok(), error_of(journal));
     journal_ = std::move(*journal);
     auto raft_files =
-        loop::FileStorage::open(loop, directory + "/" + server::kClusterFolder, Mode::owner);
+        loop::FileStorage::open(loop, directory + "/" + node::kClusterFolder, Mode::owner);
     REQUIRE_MESSAGE(raft_files.ok(), error_of(raft_files));
     raft_files_ = std::move(*raft_files);
     cluster::NodeOptions node_options;
@@ -234,9 +234,9 @@ class RunningNode final : public cluster::NodeHost,
 };
 
 // A new directory of the first node of a cluster.
-inline server::Founded founded_in(const std::string& directory, const std::string& name = "a") {
+inline node::Founded founded_in(const std::string& directory, const std::string& name = "a") {
   std::filesystem::create_directory(directory);
-  const auto founded = server::bootstrap(directory, name, "127.0.0.1:11301", kSegmentBytes);
+  const auto founded = node::bootstrap(directory, name, "127.0.0.1:11301", kSegmentBytes);
   REQUIRE_MESSAGE(founded.ok(), error_of(founded));
   return founded.value();
 }

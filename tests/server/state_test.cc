@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "cluster/transfer.h"
-#include "server/state_fetch.h"
-#include "server/state_install.h"
+#include "node/state_fetch.h"
+#include "node/state_install.h"
 #include "tests/loop/storage_place.h"
 #include "tests/server/state_transfer_rig.h"
 
@@ -36,7 +36,7 @@ struct Two {
   const loop_test::Directory directory;
   const std::string a = directory.file("a");
   const std::string b = directory.file("b");
-  const server::Founded founded;
+  const node::Founded founded;
   loop::Loop loop;
   Door door{loop};
   std::unique_ptr<RunningNode> node;
@@ -62,8 +62,7 @@ class Replayer final : public FactSink {
 
 // The state in the directory, with the entries that the node has applied since, is that of the
 // node.
-void check_equal(RunningNode& node, const std::string& directory,
-                 const server::FetchedState& state) {
+void check_equal(RunningNode& node, const std::string& directory, const node::FetchedState& state) {
   node.settle();
   const Time now = node.queue_time();
   journal::Revival copy = revived(directory, now);
@@ -77,7 +76,7 @@ void check_equal(RunningNode& node, const std::string& directory,
 }
 
 // The raft log in the directory has the entries of the node up to the position.
-void check_log(RunningNode& node, const std::string& directory, const server::FetchedState& state) {
+void check_log(RunningNode& node, const std::string& directory, const node::FetchedState& state) {
   loop::Loop loop;
   auto storage = loop::FileStorage::open(loop, directory, loop::FileStorage::Mode::read_only);
   REQUIRE_MESSAGE(storage.ok(), error_of(storage));
@@ -98,7 +97,7 @@ void check_log(RunningNode& node, const std::string& directory, const server::Fe
 
 TEST_CASE("the state of a node is fetched") {
   Two two;
-  const server::FetchedState state = fetched(two.loop, *two.node, two.a, two.b);
+  const node::FetchedState state = fetched(two.loop, *two.node, two.a, two.b);
   CHECK(state.cluster == two.founded.cluster);
   CHECK(state.position.index == two.node->node().last());
   CHECK(state.configuration_index == 1);
@@ -221,7 +220,7 @@ TEST_CASE("a fetch that was complete and is given up leaves nothing") {
     REQUIRE(two.run_until([&] { return source.ended() || fetch.ended(); }));
     if (!fetch.ended()) fetch.stop();
   }
-  REQUIRE(server::finish_install(two.b).ok());
+  REQUIRE(node::finish_install(two.b).ok());
   std::filesystem::remove(two.b + "/lock");
   two.check_untouched();
 }
@@ -231,7 +230,7 @@ TEST_CASE("what an earlier fetch has left is removed") {
   std::filesystem::create_directories(two.b + "/fetch/cluster");
   loop_test::put_file(two.b + "/fetch/journal.0000000099", "x");
   loop_test::put_file(two.b + "/fetch/cluster/raft.0000000099", "x");
-  const server::FetchedState state = fetched(two.loop, *two.node, two.a, two.b);
+  const node::FetchedState state = fetched(two.loop, *two.node, two.a, two.b);
   CHECK_FALSE(std::filesystem::exists(two.b + "/fetch/journal.0000000099"));
   check_equal(*two.node, two.b + "/fetch", state);
 }

@@ -11,9 +11,9 @@
 
 #include "cluster/control.h"
 #include "cluster/message.h"
+#include "node/state_fetch.h"
+#include "node/state_source.h"
 #include "os/socket.h"
-#include "server/state_fetch.h"
-#include "server/state_source.h"
 #include "tests/server/state_rig.h"
 
 namespace tubed::server_test {
@@ -68,7 +68,7 @@ class Fetch {
  public:
   Fetch(loop::Loop& loop, const std::string& directory, const cluster::MemberAddress& source,
         std::uint64_t cluster, cluster::Index at_least = 0) {
-    server::StateFetchOptions options;
+    node::StateFetchOptions options;
     options.directory = directory;
     options.source = source;
     options.hello = {.purpose = cluster::Purpose::fetch,
@@ -82,20 +82,20 @@ class Fetch {
     options.at_least = at_least;
     options.raft_log = small_raft_log();
     options.timeout = kNoTimeout;
-    fetch_ = std::make_unique<server::StateFetch>(
+    fetch_ = std::make_unique<node::StateFetch>(
         loop, std::move(options),
-        [this](const Result<server::FetchedState>& result) { result_ = result; });
+        [this](const Result<node::FetchedState>& result) { result_ = result; });
   }
 
   bool ended() const { return result_.has_value(); }
   std::string error() const { return error_of(*result_); }
-  const server::FetchedState& state() const { return result_->value(); }
+  const node::FetchedState& state() const { return result_->value(); }
   std::uint64_t bytes() const { return fetch_->bytes(); }
   void stop() { fetch_.reset(); }
 
  private:
-  std::optional<Result<server::FetchedState>> result_;
-  std::unique_ptr<server::StateFetch> fetch_;
+  std::optional<Result<node::FetchedState>> result_;
+  std::unique_ptr<node::StateFetch> fetch_;
 };
 
 // The other side.
@@ -103,32 +103,32 @@ class Source {
  public:
   Source(loop::Loop& loop, RunningNode& node, os::Socket socket, const std::string& directory,
          std::uint64_t rate = 0) {
-    server::StateSourceOptions options;
+    node::StateSourceOptions options;
     options.directory = directory;
     options.rate = rate;
     options.greeting =
         cluster::encode(cluster::Welcome{.status = cluster::WelcomeStatus::ok, .name = "a"});
     options.timeout = kNoTimeout;
-    source_ = std::make_unique<server::StateSource>(
+    source_ = std::make_unique<node::StateSource>(
         loop, node.node(), std::move(socket), std::move(options),
-        [this](const Result<server::StateSent>& result) { result_ = result; });
+        [this](const Result<node::StateSent>& result) { result_ = result; });
   }
 
   bool ended() const { return result_.has_value(); }
   std::string error() const { return error_of(*result_); }
-  const server::StateSent& sent() const { return result_->value(); }
+  const node::StateSent& sent() const { return result_->value(); }
   std::uint64_t bytes() const { return source_->bytes(); }
   void set_rate(std::uint64_t rate) { source_->set_rate(rate); }
   void stop() { source_.reset(); }
 
  private:
-  std::optional<Result<server::StateSent>> result_;
-  std::unique_ptr<server::StateSource> source_;
+  std::optional<Result<node::StateSent>> result_;
+  std::unique_ptr<node::StateSource> source_;
 };
 
 // Fetches the state of a node that is at rest.
-inline server::FetchedState fetched(loop::Loop& loop, RunningNode& node, const std::string& from,
-                                    const std::string& to) {
+inline node::FetchedState fetched(loop::Loop& loop, RunningNode& node, const std::string& from,
+                                  const std::string& to) {
   Door door(loop);
   Fetch fetch(loop, to, door.address(), node.node().cluster());
   Source source(loop, node, door.accept(), from);

@@ -10,26 +10,26 @@
 #include <doctest/doctest.h>
 
 #include "loop/signal.h"
-#include "server/client.h"
+#include "serving/client.h"
 #include "tests/loop/loopback.h"
 #include "tests/protocol/take_replies.h"
 
 namespace tubed::server_test {
 
-class Host final : public server::ClientHost {
+class Host final : public serving::ClientHost {
  public:
   void begin_tick() override { ++ticks; }
-  void mark_dirty(server::Client& client) override { dirty.push_back(&client); }
+  void mark_dirty(serving::Client& client) override { dirty.push_back(&client); }
   bool takes_input() const override { return reads; }
-  void defer(server::Client& client) override {
+  void defer(serving::Client& client) override {
     client.queued.deferred = true;
     deferred.push_back(&client);
   }
 
   bool reads = true;
   int ticks = 0;
-  std::vector<server::Client*> dirty;
-  std::vector<server::Client*> deferred;
+  std::vector<serving::Client*> dirty;
+  std::vector<serving::Client*> deferred;
 };
 
 // The loop, the queue, the host and the buffer that clients share.
@@ -53,7 +53,7 @@ struct TestClient {
 
   TestServer& server;
   os::Socket peer;
-  server::Client client;
+  serving::Client client;
 
  private:
   TestClient(TestServer& shared, std::pair<os::Socket, os::Socket> ends)

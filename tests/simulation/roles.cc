@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "server/tokens.h"
+#include "access/tokens.h"
 #include "tests/simulation/machine.h"
 
 namespace tubed::simulation {
@@ -242,7 +242,7 @@ void Roles::add_to(Settings& settings) {
   settings.tokens = kTokenFile;
   settings.roles = {role_named(kListenerRole), role_named(kTokenRole)};
   std::string hash;
-  for (const unsigned char byte : server::hash_of(kToken)) hash += fmt::format("{:02x}", byte);
+  for (const unsigned char byte : access::hash_of(kToken)) hash += fmt::format("{:02x}", byte);
   Machine::current().set_secret(std::string(kTokenFile),
                                 fmt::format("{} sha256:{}\n", kTokenRole, hash));
 }

@@ -1,0 +1,88 @@
+// AdminHttp: what operators and load balancers request over HTTP: /metrics, /healthz, /readyz and
+// /leader.
+//
+// The handlers run in the loop, so that an answer of /healthz shows that the loop makes progress.
+// They change nothing. The API and the console are an HttpSite, which gets the requests for its
+// paths.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "commands/service.h"
+#include "loop/http_server.h"
+#include "os/log.h"
+
+namespace tubed::http {
+
+// The server, as the handlers see it.
+class AdminHttpHost {
+ public:
+  // A request is an event: the first one of a tick reads the clock and does what is due.
+  virtual void begin_tick() = 0;
+  // The reason why the server accepts no new jobs, in a few words. Empty: it accepts them.
+  virtual std::string_view unready() const = 0;
+  // The reason why clients are not served here, in a few words. Empty: they are: the server leads
+  // its cluster, or is in none.
+  virtual std::string_view not_leader() const = 0;
+  // A connection from `peer` was closed before its TLS handshake was done.
+  virtual void on_handshake_failed(const std::string& peer, std::string_view reason) = 0;
+
+ protected:
+  ~AdminHttpHost() = default;
+};
+
+// The other paths of HTTP: the API and the console.
+class HttpSite {
+ public:
+  // True if the path is one of the site. A tick has begun, here and in the next two.
+  virtual bool serves(std::string_view path) const = 0;
+  // Answers a request for such a path, which `server` has received.
+  virtual loop::HttpReply respond(const loop::HttpRequest& request,
+                                  const loop::HttpServer& server) = 0;
+  // The answer to a client that may not read /metrics; nothing: it may.
+  virtual std::optional<loop::HttpReply> refuse_metrics(const loop::HttpRequest& request) = 0;
+
+ protected:
+  ~HttpSite() = default;
+};
+
+class AdminHttp final : public loop::HttpOwner {
+ public:
+  // Everything that is passed by reference outlives it.
+  AdminHttp(loop::Loop& loop, os::Log& log, const commands::Service& service, AdminHttpHost& host)
+      : loop_(loop), log_(log), service_(service), host_(host) {}
+
+  // Serves HTTP on this listening socket too. `path`: the path of a unix socket, removed when the
+  // server closes it, or empty.
+  void listen(os::Socket socket, const std::string& path);
+  // The TLS of the connections to come, of all its listeners; null: plain.
+  void set_tls(std::shared_ptr<const loop::TlsContext> tls);
+  void set_handshake_limits(const loop::HandshakeLimits& limits);
+  // Serves the site too. `site` outlives it or its close(). Precondition of listen().
+  void set_site(HttpSite& site) { site_ = &site; }
+  bool is_listening() const { return http_.has_value(); }
+  void close() { http_.reset(); }
+
+ private:
+  loop::HttpReply respond(const loop::HttpRequest& request) override;
+  void on_http_error(const std::string& reason) override;
+  void on_handshake_failed(const std::string& peer, std::string_view reason) override {
+    host_.on_handshake_failed(peer, reason);
+  }
+  loop::HttpResponse page(std::string_view path);
+  loop::HttpResponse metrics();
+
+  loop::Loop& loop_;
+  os::Log& log_;
+  const commands::Service& service_;
+  AdminHttpHost& host_;
+  HttpSite* site_ = nullptr;
+  std::shared_ptr<const loop::TlsContext> tls_;
+  loop::HandshakeLimits handshake_limits_;
+  std::optional<loop::HttpServer> http_;  // none: no listener is configured
+};
+
+}  // namespace tubed::http

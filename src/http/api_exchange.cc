@@ -1,0 +1,189 @@
+#include "http/api_exchange.h"
+
+#include <algorithm>
+
+#include "base/planted.h"
+#include "http/api_answers.h"
+
+namespace tubed::http {
+
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+// Of the content that has arrived, before the channel is asked for more.
+constexpr std::size_t kArrivedBytes = loop::MemoryChannel::kBufferBytes;
+
+bool may_wait(const api::Operation& operation, const api::Parameters& parameters) {
+  if (operation.waits.empty()) return false;
+  const std::string* seconds = api::find(parameters, operation.waits);
+  return seconds != nullptr && api::number_in(*seconds).value_or(0) > 0;
+}
+
+}  // namespace
+
+ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
+    : host_(host), request_(std::move(request)), client_(request_.reserved) {
+  if (client_) client_.channel->set_peer(this);
+  if (request_.operation.kind == api::Kind::put) start();
+}
+
+ApiExchange::~ApiExchange() {
+  if (has_wait_slot_) host_.end_wait(request_.role);
+  if (kept_ && !sent_) host_.undo(request_.options.token);
+  if (!client_) return;
+  // A reservation goes on if no command was sent.
+  if (script_ == nullptr) {
+    host_.give_back(client_, request_.options.token);
+    return;
+  }
+  client_.client->conversation().set_writer(nullptr);
+  if (returns_unsent_job()) {
+    // The client is closed in a later iteration of the loop. It gets no job until then.
+    if (!TUBED_PLANTED(api_waits_for_a_client_that_left)) client_.client->conversation().abandon();
+    host_.take_back(client_);
+  }
+  client_.channel->disconnect();
+  host_.client_lost(request_.options.token);
+}
+
+bool ApiExchange::returns_unsent_job() const {
+  return request_.operation.kind == api::Kind::reserve && !TUBED_PLANTED(api_keeps_unsent_jobs);
+}
+
+void ApiExchange::start() {
+  const bool waits = may_wait(request_.operation, request_.parameters);
+  auto made = api::script_of(request_.operation, std::move(request_.parameters), request_.options);
+  if (const auto* problem = std::get_if<api::Problem>(&made)) return refuse(*problem);
+  host_.begin_tick();
+  // The server may have begun to stop, or lost its leadership, while the body arrived.
+  auto problem = host_.not_serving();
+  if (!problem) problem = client_ ? host_.check_again(request_) : host_.admit_again(request_);
+  if (!problem && waits) problem = host_.begin_wait(request_.role);
+  if (problem) return refuse(*problem);
+  if (waits) {
+    has_wait_slot_ = true;
+    begin_waiting();
+  }
+  script_ = std::move(std::get<std::unique_ptr<api::Script>>(made));
+  if (!client_)
+    client_ = host_.open_client(request_.address, *this, std::move(request_.admission),
+                                request_.identity);
+  client_.client->conversation().set_writer(script_.get());
+  script_->on_input([this](std::string_view line) { client_.channel->send(line); });
+  client_.channel->send(script_->first_input());
+}
+
+// The response is the problem, and no further command runs.
+void ApiExchange::refuse(const api::Problem& problem) {
+  api::Response response = api::response_of(problem);
+  head_ = response.head;
+  head_->bytes = to_pass_ = response.text.size();
+  may_have_run_ = problem.may_have_run;
+  arrived_ = std::move(response.text);
+  if (client_) {
+    client_.client->conversation().set_writer(nullptr);
+    host_.give_back(std::exchange(client_, {}), request_.options.token);
+  }
+  resume();
+}
+
+std::size_t ApiExchange::take_body(std::string_view bytes) {
+  if (request_.operation.kind != api::Kind::put) {
+    // The length was checked before: a chunked body may be longer.
+    parameters_.append(bytes.substr(0, kMostParameterBytes + 1 - parameters_.size()));
+    return bytes.size();
+  }
+  if (!client_) return bytes.size();  // refused, and the rest is dropped
+  const std::size_t taken = std::min(bytes.size(), client_.channel->room());
+  client_.channel->send(bytes.substr(0, taken));
+  return taken;
+}
+
+void ApiExchange::end_body() {
+  body_ended_ = true;
+  if (head_ && !client_) return;  // refused: the client was closed
+  if (request_.operation.kind == api::Kind::put) return send_end_of_body();
+  std::optional<api::Problem> problem;
+  if (parameters_.size() > kMostParameterBytes) {
+    problem = api::body_too_long();
+  } else if (!parameters_.empty()) {
+    problem = api::add_json(parameters_, request_.parameters);
+  }
+  if (problem) return refuse(*problem);
+  start();
+}
+
+void ApiExchange::send_end_of_body() {
+  if (line_end_sent_ || !client_ || client_.channel->room() < kLineEnd.size()) return;
+  // The settings may have changed while the body arrived.
+  if (!head_) {
+    if (const auto problem = host_.check_again(request_)) return refuse(*problem);
+  }
+  line_end_sent_ = true;
+  client_.channel->send(kLineEnd);
+  // The answer may have arrived before the end of the body.
+  if (head_ && to_arrive_ == 0) complete();
+}
+
+void ApiExchange::on_channel() {
+  if (body_ended_ && request_.operation.kind == api::Kind::put) send_end_of_body();
+  take_output();
+  resume();
+}
+
+void ApiExchange::take_output() {
+  if (!client_ || script_ == nullptr || arrived_.size() - passed_ >= kArrivedBytes) return;
+  std::string& output = client_.channel->output();
+  if (output.empty()) return;
+  arrived_.erase(0, std::exchange(passed_, 0));
+  const bool had_head = head_.has_value();
+  const std::size_t before = arrived_.size();
+  arrived_.append(output);
+  output.clear();
+  client_.channel->output_taken();
+  if (!had_head) {
+    head_ = api::take_frame_head(arrived_);
+    if (!head_) return;
+    to_arrive_ = to_pass_ = head_->bytes;
+  }
+  const std::size_t content = arrived_.size() - (had_head ? before : 0);
+  to_arrive_ -= std::min<std::uint64_t>(content, to_arrive_);
+  const bool body_is_over = request_.operation.kind != api::Kind::put || line_end_sent_;
+  if (to_arrive_ == 0 && body_is_over) complete();
+}
+
+void ApiExchange::complete() {
+  client_.client->conversation().set_writer(nullptr);
+  if (returns_unsent_job()) {
+    if (client_has_left()) host_.take_back(client_);
+    kept_ = true;
+  }
+  host_.give_back(std::exchange(client_, {}), request_.options.token);
+}
+
+// The server has closed the client, or it has nothing more to say.
+void ApiExchange::on_channel_closed() {
+  client_ = {};
+  host_.client_lost(request_.options.token);
+  if (!head_) return refuse(api::closed());
+  resume();
+}
+
+std::optional<loop::HttpHead> ApiExchange::head() {
+  if (!head_) return std::nullopt;
+  return http_head(*head_, may_have_run_);
+}
+
+loop::HttpExchange::Next ApiExchange::next_part(std::size_t bytes, std::string& text) {
+  if (to_pass_ == 0) return Next::end;
+  if (passed_ == arrived_.size()) take_output();
+  // Without a client, what has not arrived does not come: the connection is closed early.
+  if (passed_ == arrived_.size()) return client_ ? Next::wait : Next::end;
+  const std::size_t part = std::min(bytes, arrived_.size() - passed_);
+  text.append(arrived_, passed_, part);
+  passed_ += part;
+  to_pass_ -= part;
+  return Next::part;
+}
+
+}  // namespace tubed::http

@@ -1,0 +1,542 @@
+// Each tick ends with drive(), which the log's flush calls: the node goes on, and then what follows
+// from it: leadership, members, a fetch. An event of the replica or a fetch that ends the life of
+// the node calls stop_serving(), and the node is destroyed later, outside of its own functions.
+#include "node/cluster_member.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "node/cluster_status.h"
+#include "node/cluster_tasks.h"
+#include "node/state_install.h"
+#include "os/clock.h"
+#include "os/exit_codes.h"
+
+namespace tubed::node {
+
+using cluster::NodeId;
+using cluster::WelcomeStatus;
+using os::Log;
+
+namespace {
+
+// How often the members are compared with the links to them.
+constexpr Duration kLookInterval = std::chrono::milliseconds(20);
+// How soon it is seen that no operation on a file is under way.
+constexpr Duration kIdleCheck = std::chrono::milliseconds(1);
+// After how many election timeouts a transfer of leadership has failed.
+constexpr int kHandOverTimeouts = 5;
+// For how long a node that has led requests its own removal of the next leader.
+constexpr Duration kRemovalTime = std::chrono::seconds(10);
+constexpr std::string_view kRemovePath = "/cluster/remove";
+
+std::string own_endpoint(const ClusterSettings& settings) {
+  return settings.address.empty() ? to_string(*settings.listen) : settings.address;
+}
+
+Duration shifted(Time deadline, Time from) {
+  return std::max(deadline - from, Duration::zero());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ClusterMode>> make_cluster_mode(const ClusterParts& parts,
+                                                       const Settings& settings,
+                                                       ClusterEvents events) {
+  return std::unique_ptr<ClusterMode>(
+      std::make_unique<ClusterMember>(parts, settings, std::move(events)));
+}
+
+ClusterMember::ClusterMember(const ClusterParts& parts, const Settings& settings,
+                             ClusterEvents events)
+    : parts_(parts),
+      settings_(settings),
+      events_(std::move(events)),
+      log_(*this),
+      own_address_(fmt::format("{}@{}", settings.cluster.name, own_endpoint(settings.cluster))),
+      restart_timer_(parts.loop, [this] { go_on_when_idle(); }),
+      hand_over_timer_(parts.loop, [this] { end_hand_over(); }) {
+  parts_.service.set_log(log_);
+  parts_.service.set_clock(*this);
+  parts_.service.set_cluster_probe([this] { return &state(); });
+}
+
+ClusterMember::~ClusterMember() {
+  fetch_.reset();
+  source_.reset();
+}
+
+// --- The start
+
+Result<void> ClusterMember::listen() {
+  const Listen& address = *settings_.cluster.listen;
+  auto socket =
+      TRY(os::listen_tcp(address.host, address.port, static_cast<int>(settings_.tcp_backlog)));
+  PeerHost& host = *this;
+  links_ = std::make_unique<PeerLinks>(parts_.loop, parts_.log, host, std::move(socket),
+                                       PeerLimits::of(settings_.cluster.election_timeout));
+  parts_.log.info("listening for nodes", {{"address", links_->address()}});
+  introduce();
+  if (!settings_.cluster.admin) return {};
+  ClusterAdminHost& operators = *this;
+  admin_ = std::make_unique<ClusterAdmin>(parts_.loop, parts_.log, operators);
+  return admin_->listen(*settings_.cluster.admin, settings_.tcp_backlog);
+}
+
+Result<void> ClusterMember::start() {
+  const std::string& directory = settings_.journal_directory;
+  TRY(finish_install(directory));
+  const DirectoryKind kind = TRY(kind_of(directory));
+  if (kind == DirectoryKind::node) {
+    was_member_ = true;
+    return open_node();
+  }
+  if (kind != DirectoryKind::empty) {
+    return Error{fmt::format(
+        "journal {}: it is not the journal of a node; tubed --cluster-bootstrap makes it the first "
+        "node of a cluster, and a node that is added begins with an empty directory",
+        directory)};
+  }
+  parts_.log.info("waiting to be added to a cluster",
+                  {{"name", settings_.cluster.name}, {"address", own_endpoint(settings_.cluster)}});
+  return {};
+}
+
+Result<void> ClusterMember::open_node() {
+  node_ = TRY(NodeOwner::open(
+      parts_.loop, parts_.log, settings_, parts_.service,
+      {.begin_tick = [this] { parts_.scheduler.begin_tick(); },
+       .send = [this](NodeId to, std::string frame) { links_->send(to, std::move(frame)); },
+       .fetch_state = [this](NodeId from) { fetch_from(from); },
+       .begin_serving = [this] { begin_serving(); },
+       .leadership_lost = [this] { leadership_lost(); },
+       .failed = [this](int exit_code) { events_.failed(exit_code); }}));
+  phase_ = Phase::running;
+  cluster_id_ = node_->node().cluster();
+  node_id_ = node_->node().id();
+  parts_.service.set_now(node_->replica().applied_time());
+  look_at_ = Time::min();
+  look_at_members();
+  introduce();
+  parts_.scheduler.begin_tick();
+  return {};
+}
+
+// --- A tick
+
+bool ClusterMember::drive() {
+  if (phase_ == Phase::closing) {
+    go_on_closing();
+    return false;
+  }
+  if (phase_ != Phase::running) return false;
+  const bool more = node_->drive();
+  if (all_committed_ && serves_) close_journal();
+  if (phase_ != Phase::running) return false;
+  if (!serves_) parts_.service.set_now(node_->replica().applied_time());
+  const Time now = NodeOwner::now();
+  if (leadership_ != nullptr) {
+    const bool is_slow = node_->node().oldest_write() > 2 * settings_.cluster.election_timeout;
+    if (node_->node().full() || is_slow) leadership_->hand_over_soon(now);
+    leadership_->go_on(now);
+  }
+  if (now >= look_at_) look_at_members();
+  return more;
+}
+
+Time ClusterMember::next_deadline() const {
+  return phase_ == Phase::running ? node_->next_deadline() : kNever;
+}
+
+// Follows changes of the members and of the leader.
+void ClusterMember::look_at_members() {
+  const cluster::Node& node = node_->node();
+  look_at_ = NodeOwner::now() + kLookInterval;
+  std::vector<cluster::Member> members = node.members();
+  const bool differ = members != members_;
+  members_ = std::move(members);
+  was_member_ = was_member_ || member(node_id_) != nullptr;
+  if (differ) {
+    introduce();
+    links_->set_members(members_);
+  }
+  request_own_removal();
+  const NodeId leader = node.leads() ? node_id_ : node.leader();
+  if (leader == 0 || (leader == known_leader_ && node.term() == known_term_)) return;
+  known_leader_ = leader;
+  known_term_ = node.term();
+  introduce();
+  if (leader == node_id_) ++state_.elections;
+  parts_.log.info(leader == node_id_ ? "leading" : "following",
+                  {{"leader", name_of(leader)}, {"term", std::uint64_t{known_term_}}});
+}
+
+std::optional<Time> ClusterMember::tick_began(Time /*tick*/) {
+  if (!serves_) return std::nullopt;
+  return node_->replica().time().at(NodeOwner::now());
+}
+
+// The deadlines of the queue are times of the cluster.
+engine::Deadlines ClusterMember::next_deadlines() const {
+  engine::Deadlines next;
+  if (!serves_) return next;
+  next = parts_.service.engine().next_deadlines();
+  const Time queue = parts_.service.now();
+  const Time tick = parts_.service.tick_time();
+  for (Time* deadline : {&next.delay, &next.ttr, &next.pause}) {
+    if (*deadline != kNever) *deadline = tick + shifted(*deadline, queue);
+  }
+  return next;
+}
+
+bool ClusterMember::holds_commands() const {
+  return leadership_ != nullptr && leadership_->is_handing_over();
+}
+
+const journal::Journal* ClusterMember::journal() const {
+  return node_ == nullptr ? nullptr : &node_->journal();
+}
+
+// --- Leadership
+
+void ClusterMember::begin_serving() {
+  log_.attach(node_->replica().log());
+  leadership_ = std::make_unique<Leadership>(parts_.log, node_->node(), node_->replica().log());
+  serves_ = true;
+  parts_.log.info("serving", {{"term", std::uint64_t{node_->node().term()}},
+                              {"jobs", parts_.service.engine().info().jobs.total()}});
+  events_.role_changed();
+}
+
+void ClusterMember::leadership_lost() {
+  ++state_.leaderships_lost;
+  parts_.log.info("leadership lost", {{"clients", std::uint64_t{parts_.clients.count()}}});
+  stop_serving();
+  if (handed_over_) {  // the server stops, and the node has no next life
+    hand_over_timer_.disarm();
+    phase_ = Phase::closing;
+    return std::exchange(handed_over_, nullptr)();
+  }
+  phase_ = Phase::restarting;
+  restart_timer_.arm(Duration::zero());
+}
+
+// Clients are closed, and nothing that was held back for them is sent.
+void ClusterMember::stop_serving() {
+  if (!serves_) return;
+  past_leases_lost_ += node_->replica().log().leases_lost();
+  serves_ = false;
+  leadership_.reset();
+  log_.detach();
+  parts_.service.engine().record_reservations(nullptr);
+  parts_.clients.close_all("this node does not lead any more");
+  log_.forget_pending();
+  events_.role_changed();
+}
+
+bool ClusterMember::hand_over(std::function<void()> done) {
+  if (leadership_ == nullptr || !leadership_->hand_over(0)) return false;
+  handed_over_ = std::move(done);
+  hand_over_timer_.arm(kHandOverTimeouts * settings_.cluster.election_timeout);
+  parts_.scheduler.begin_tick();
+  return true;
+}
+
+// The transfer has failed: the server stops as the leader.
+void ClusterMember::end_hand_over() {
+  if (!handed_over_) return;
+  parts_.log.warning("stopping as the leader, because no other node has taken over");
+  std::exchange(handed_over_, nullptr)();
+}
+
+// --- The next life
+
+// Of a node that restarts, or whose server stops.
+void ClusterMember::go_on_when_idle() {
+  begin_tick();
+  if (phase_ == Phase::closing) return go_on_closing();
+  if (node_ != nullptr && !node_->idle()) return restart_timer_.arm(kIdleCheck);
+  restart();
+}
+
+void ClusterMember::restart() {
+  fetch_.reset();
+  source_.reset();
+  node_.reset();
+  if (fetched_) {
+    const auto installed = install(settings_.journal_directory, *fetched_, node_id_);
+    fetched_.reset();
+    if (!installed) {
+      parts_.log.error("the state that was fetched cannot be used",
+                       {{"reason", installed.error().message}});
+      if (const auto finished = finish_install(settings_.journal_directory); !finished)
+        return fail(os::kExitJournal, finished.error().message);
+    } else {
+      ++state_.fetches;
+    }
+  }
+  parts_.service.replace_queue(Time(), [](engine::Engine&) {});
+  if (auto opened = open_node(); !opened) fail(os::kExitJournal, opened.error().message);
+}
+
+void ClusterMember::fail(int exit_code, const std::string& reason) {
+  parts_.log.error("this node cannot go on", {{"reason", reason}});
+  events_.failed(exit_code);
+}
+
+// --- Fetching a state
+
+void ClusterMember::fetch_from(NodeId source) {
+  if (fetch_ != nullptr || phase_ != Phase::running) return;
+  if (const cluster::Member* const from = member(source)) begin_fetch(source, from->address);
+}
+
+void ClusterMember::begin_fetch(NodeId source, const std::string& address) {
+  const auto parsed = cluster::parse_member_address(address);
+  if (!parsed) return;
+  parts_.log.info("fetching the state", {{"from", parsed->name}});
+  const PeerFacts& facts = links_->facts();
+  const cluster::Hello hello{.purpose = cluster::Purpose::fetch,
+                             .level = cluster::kFeatureLevel,
+                             .cluster = cluster_id_,
+                             .from = node_id_,
+                             .to = source,
+                             .address = facts.address,
+                             .configuration_index = facts.configuration_index,
+                             .name = parsed->name,
+                             .invites = false};
+  fetch_ = std::make_unique<StateFetch>(
+      parts_.loop,
+      StateFetchOptions{.directory = settings_.journal_directory,
+                        .source = *parsed,
+                        .hello = hello,
+                        .at_least = node_ == nullptr ? 0 : node_->node().last(),
+                        .raft_log = cluster::raft_log_options(0, settings_.cluster.log_size)},
+      [this](const Result<FetchedState>& fetched) { fetch_ended(fetched); });
+}
+
+void ClusterMember::fetch_ended(const Result<FetchedState>& fetched) {
+  begin_tick();
+  if (!fetched) {
+    parts_.log.limited(Log::Level::warning, parts_.service.tick_time(), "the fetch has failed",
+                       {{"reason", fetched.error().message}});
+    fetch_.reset();
+    if (phase_ == Phase::waiting) {
+      cluster_id_ = node_id_ = 0;
+      introduce();
+    }
+    return;
+  }
+  fetched_ = *fetched;
+  parts_.log.info("fetched the state", {{"bytes", fetched_->bytes},
+                                        {"position", std::uint64_t{fetched_->position.index}}});
+  stop_serving();
+  phase_ = Phase::restarting;
+  restart_timer_.arm(Duration::zero());
+}
+
+void ClusterMember::on_fetch(const cluster::Hello& hello, os::Socket socket) {
+  const auto caller = cluster::parse_member_address(hello.address);
+  const std::string name = caller ? caller->name : stats::id_text(hello.from);
+  parts_.log.info("sending the state", {{"to", name}});
+  source_ = std::make_unique<StateSource>(
+      parts_.loop, node_->node(), std::move(socket),
+      StateSourceOptions{.directory = settings_.journal_directory,
+                         .rate = settings_.cluster.fetch_rate,
+                         .greeting = {}},
+      [this, name](const Result<StateSent>& sent) {
+        begin_tick();
+        if (sent) {
+          parts_.log.info("sent the state", {{"to", name}, {"bytes", sent->bytes}});
+        } else {
+          parts_.log.warning("the state was not sent",
+                             {{"to", name}, {"reason", sent.error().message}});
+        }
+        source_.reset();
+      });
+}
+
+// --- Other nodes
+
+// As it introduces itself to other nodes.
+void ClusterMember::introduce() {
+  PeerFacts facts{.cluster = cluster_id_, .node = node_id_, .address = own_address_};
+  if (phase_ == Phase::running) {
+    const cluster::Node& node = node_->node();
+    facts.configuration_index = node.configuration_at(node.last()).second;
+    facts.has_state = true;
+  }
+  links_->set_facts(facts);
+}
+
+WelcomeStatus ClusterMember::judge(const cluster::Hello& hello) {
+  if (phase_ == Phase::restarting || phase_ == Phase::closing) return WelcomeStatus::busy;
+  WelcomeStatus status = links_->usual_status(hello);
+  // A caller that knows of later changes may be a member by one of them.
+  const bool knows_more = hello.configuration_index > links_->facts().configuration_index;
+  if (status == WelcomeStatus::not_a_member && knows_more) status = WelcomeStatus::ok;
+  // The change that has removed it may be taken back.
+  const bool is_settled =
+      phase_ != Phase::running || links_->facts().configuration_index <= node_->node().committed();
+  if (status == WelcomeStatus::not_a_member && !is_settled) return WelcomeStatus::busy;
+  if (status == WelcomeStatus::ok && hello.purpose == cluster::Purpose::fetch && source_ != nullptr)
+    return WelcomeStatus::busy;
+  return status;
+}
+
+// The first call that a new node gets makes it a member of that cluster.
+void ClusterMember::on_turned_away(const cluster::Hello& hello, WelcomeStatus status) {
+  const bool is_call = status == WelcomeStatus::waiting && phase_ == Phase::waiting &&
+                       hello.purpose == cluster::Purpose::frames && hello.to != 0;
+  if (!is_call || fetch_ != nullptr) return;
+  if (!hello.invites) {
+    return parts_.log.limited(
+        Log::Level::info, parts_.service.tick_time(),
+        "a node without a state waits for a leader that adds it; if it was a voter and has lost "
+        "its disk, remove it from the cluster and add it again",
+        {{"caller", hello.address}});
+  }
+  cluster_id_ = hello.cluster;
+  node_id_ = hello.to;
+  begin_fetch(hello.from, hello.address);
+}
+
+// The node knows its members. members_ is older: after a promotion it has the new voter as a
+// standby.
+bool ClusterMember::may_invite(NodeId member) const {
+  return phase_ == Phase::running && node_->node().may_invite(member);
+}
+
+void ClusterMember::on_frame(NodeId /*from*/, std::string_view frame) {
+  if (phase_ == Phase::running) node_->node().receive(frame);
+}
+
+void ClusterMember::on_rejected(NodeId by, const cluster::Welcome& welcome) {
+  if (welcome.status == WelcomeStatus::not_a_member && knows_of_removal(welcome)) {
+    if (std::exchange(removed_, true)) return;
+    parts_.log.error("this node was removed from its cluster", {{"reported_by", welcome.name}});
+    return events_.removed();
+  }
+  if (welcome.status != WelcomeStatus::other_cluster && welcome.status != WelcomeStatus::other_node)
+    return;
+  const bool other_cluster = welcome.status == WelcomeStatus::other_cluster;
+  parts_.log.limited(
+      Log::Level::warning, parts_.service.tick_time(), "another node is at the address of a member",
+      {{"member", name_of(by)},
+       {"reason", other_cluster ? "it is of another cluster" : "it has another id"}});
+}
+
+// Whether a node that does not count this node among the members knows later members than this
+// node. This node may have the change that has removed it, without knowing that it is committed.
+bool ClusterMember::knows_of_removal(const cluster::Welcome& welcome) const {
+  if (phase_ != Phase::running || !was_member_) return false;
+  const cluster::Index known = links_->facts().configuration_index;
+  return welcome.configuration_index > known ||
+         (welcome.configuration_index == known && member(node_id_) == nullptr);
+}
+
+const cluster::Member* ClusterMember::member(NodeId node) const {
+  const auto member = std::ranges::find(members_, node, &cluster::Member::id);
+  return member == members_.end() ? nullptr : &*member;
+}
+
+std::string ClusterMember::name_of(NodeId node) const {
+  const cluster::Member* const found = member(node);
+  return found == nullptr ? stats::id_text(node) : std::string(cluster::name_in(found->address));
+}
+
+// --- Operators
+
+// A request of another node, which takes this node for the leader.
+void ClusterMember::on_request(const cluster::Request& request, Reply answer) {
+  if (leadership_ == nullptr) return answer(refusal(503, "this node does not lead"));
+  const bool is_own_removal = request.path == kRemovePath && leadership_->names_itself(request);
+  if (!is_own_removal || !leadership_->hand_over(0)) return answer(leadership_->run(request));
+  // The next leader removes this node.
+  own_removal_ = request;
+  removal_until_ = NodeOwner::now() + kRemovalTime;
+  answer({.status = 200, .body = "{}"});
+}
+
+void ClusterMember::request_own_removal() {
+  if (!own_removal_ || serves_ || removal_asked_) return;
+  if (NodeOwner::now() > removal_until_) return own_removal_.reset();
+  if (node_->node().leader() == 0) return;
+  removal_asked_ = true;
+  change(*own_removal_, [this](const cluster::Response& response) {
+    removal_asked_ = false;
+    if (response.status == 200) own_removal_.reset();
+  });
+}
+
+void ClusterMember::change(const cluster::Request& request, Answer answer) {
+  if (leadership_ != nullptr) return on_request(request, std::move(answer));
+  if (phase_ == Phase::waiting)
+    return answer(refusal(409, "this node is not in a cluster: it waits to be added"));
+  const cluster::Member* const leader =
+      phase_ == Phase::running ? member(node_->node().leader()) : nullptr;
+  if (leader == nullptr) return answer(refusal(503, "no leader is known"));
+  links_->request(leader->address, request,
+                  [answer = std::move(answer)](const Result<cluster::Response>& response) {
+                    answer(response ? *response : refusal(503, response.error().message));
+                  });
+}
+
+const stats::ClusterState& ClusterMember::state() {
+  state_.name = settings_.cluster.name;
+  state_.id = node_id_;
+  state_.cluster = cluster_id_;
+  state_.serves = serves_;
+  state_.raft_log_limit = settings_.cluster.log_size;
+  state_.fetched_bytes = fetch_ == nullptr ? 0 : fetch_->bytes();
+  state_.leases_lost =
+      past_leases_lost_ + (serves_ ? node_->replica().log().leases_lost() : std::uint64_t{0});
+  state_.held_over = serves_ ? parts_.service.engine().held_over_count() : 0;
+  if (node_ != nullptr) {
+    describe_node(node_->node(), node_->replica().applied().index, state_);
+    state_.raft_log_full = node_->raft_log_full();
+  } else {
+    state_.role = stats::ClusterRole::waiting;
+  }
+  if (fetch_ != nullptr) state_.role = stats::ClusterRole::fetching;
+  return state_;
+}
+
+void ClusterMember::apply(const Settings& settings) {
+  settings_ = settings;
+  if (node_ != nullptr) node_->apply(settings);
+  if (source_ != nullptr) source_->set_rate(settings.cluster.fetch_rate);
+}
+
+// --- The end
+
+void ClusterMember::close(std::function<void()> closed) {
+  closed_ = std::move(closed);
+  fetch_.reset();
+  source_.reset();
+  restart_timer_.disarm();
+  if (serves_) return node_->replica().log().close([this] { all_committed_ = true; });
+  close_journal();
+}
+
+void ClusterMember::close_journal() {
+  stop_serving();
+  phase_ = Phase::closing;
+  if (node_ == nullptr) return go_on_closing();
+  node_->close([this] {
+    journal_closed_ = true;
+    go_on_closing();
+  });
+}
+
+void ClusterMember::go_on_closing() {
+  if (node_ != nullptr) {
+    if (!journal_closed_) return node_->drive_closing();
+    if (!node_->idle()) return restart_timer_.arm(kIdleCheck);
+  }
+  if (closed_) std::exchange(closed_, nullptr)();
+}
+
+}  // namespace tubed::node

@@ -1,0 +1,148 @@
+// ClusterMember: this server as a member of a cluster, over all lives of its node (node_owner.h).
+//
+// It goes through these phases:
+//
+//   waiting     it has no state. When a cluster calls it, it fetches the state of the caller, and
+//               then it is a member under the id of the call.
+//   running     the node takes part. Clients are served while it leads (serves()).
+//   restarting  leadership was lost, or the state of another node was fetched. The clients are
+//               closed, and nothing that was held back for them is sent. When no operation on a
+//               file is under way, the node is destroyed, a fetched state is installed, the queue
+//               is emptied, and the node begins its next life.
+//   closing     the server stops: the journal is closed properly.
+//
+// While it runs, a node that lacks entries fetches the state of the leader in the background, and
+// a node sends its state to another node that fetches it.
+//
+// The time of the queue is that of the cluster. On a node that does not serve, it does not
+// advance, and the queue only replays.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cluster/control.h"
+#include "cluster/member.h"
+#include "commands/queue_clock.h"
+#include "loop/timer.h"
+#include "node/cluster_admin.h"
+#include "node/cluster_log.h"
+#include "node/cluster_mode.h"
+#include "node/leadership.h"
+#include "node/node_owner.h"
+#include "node/peer_links.h"
+#include "node/state_fetch.h"
+#include "node/state_source.h"
+
+namespace tubed::node {
+
+class ClusterMember final : public ClusterMode,
+                            private ClusterLogHost,
+                            private commands::QueueClock,
+                            private PeerHost,
+                            private ClusterAdminHost {
+ public:
+  // Makes itself the log and the clock of the service.
+  ClusterMember(const ClusterParts& parts, const Settings& settings, ClusterEvents events);
+  ~ClusterMember() override;
+
+  Result<void> listen() override;
+  Result<void> start() override;
+  bool serves() const override { return serves_; }
+  const stats::ClusterState& state() override;
+  void apply(const Settings& settings) override;
+  bool hand_over(std::function<void()> done) override;
+
+ private:
+  enum class Phase : std::uint8_t { waiting, running, restarting, closing };
+
+  // ClusterLogHost.
+  bool drive() override;
+  Time next_deadline() const override;
+  void close(std::function<void()> closed) override;
+  void log_advanced() override { parts_.scheduler.log_advanced(); }
+  bool holds_commands() const override;
+  const journal::Journal* journal() const override;
+  // QueueClock.
+  std::optional<Time> tick_began(Time tick) override;
+  engine::Deadlines next_deadlines() const override;
+  // PeerHost.
+  void begin_tick() override { parts_.scheduler.begin_tick(); }
+  cluster::WelcomeStatus judge(const cluster::Hello& hello) override;
+  void on_turned_away(const cluster::Hello& hello, cluster::WelcomeStatus status) override;
+  void on_frame(cluster::NodeId from, std::string_view frame) override;
+  void on_fetch(const cluster::Hello& hello, os::Socket socket) override;
+  void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override;
+  void on_request(const cluster::Request& request, Reply reply) override;
+  bool may_invite(cluster::NodeId member) const override;
+  // ClusterAdminHost.
+  const stats::ClusterState& cluster_state() override { return state(); }
+  void change(const cluster::Request& request, Answer answer) override;
+
+  Result<void> open_node();
+  void begin_serving();
+  void leadership_lost();
+  void stop_serving();
+  void go_on_when_idle();
+  void restart();
+  void fail(int exit_code, const std::string& reason);
+  void fetch_from(cluster::NodeId source);
+  void begin_fetch(cluster::NodeId source, const std::string& address);
+  void fetch_ended(const Result<FetchedState>& fetched);
+  void look_at_members();
+  void close_journal();
+  void go_on_closing();
+  void end_hand_over();
+  void request_own_removal();
+  bool knows_of_removal(const cluster::Welcome& welcome) const;
+  const cluster::Member* member(cluster::NodeId node) const;
+  std::string name_of(cluster::NodeId node) const;
+  void introduce();
+
+  ClusterParts parts_;
+  Settings settings_;
+  ClusterEvents events_;
+  ClusterLog log_;
+  std::string own_address_;  // NAME@HOST:PORT
+  Phase phase_ = Phase::waiting;
+  bool serves_ = false;
+
+  // Of a member, or of a node that fetches its first state; 0: none.
+  std::uint64_t cluster_id_ = 0;
+  cluster::NodeId node_id_ = 0;
+
+  std::unique_ptr<PeerLinks> links_;        // null before listen()
+  std::unique_ptr<NodeOwner> node_;         // null while it waits, and for a moment in a restart
+  std::unique_ptr<Leadership> leadership_;  // while it serves
+  std::unique_ptr<StateSource> source_;     // destroyed before the node
+  std::unique_ptr<StateFetch> fetch_;
+  std::optional<FetchedState> fetched_;  // to be installed by the restart
+  std::unique_ptr<ClusterAdmin> admin_;
+
+  std::vector<cluster::Member> members_;  // as of the last look
+  Time look_at_ = Time::min();            // by the node's clock
+  cluster::Term known_term_ = 0;          // in which the role was logged last
+  cluster::NodeId known_leader_ = 0;
+  std::function<void()> handed_over_;  // of hand_over()
+  std::function<void()> closed_;       // of close()
+  bool all_committed_ = false;         // after close()
+  bool journal_closed_ = false;
+  // The leader was asked to remove itself, and the next leader is to do it.
+  std::optional<cluster::Request> own_removal_;
+  Time removal_until_;  // by the node's clock
+  bool removal_asked_ = false;
+  bool removed_ = false;
+  // False: the state was fetched before this node was added, and it has not seen that yet.
+  bool was_member_ = false;
+  stats::ClusterState state_;
+  std::uint64_t past_leases_lost_ = 0;  // of earlier leaderships
+  loop::Timer restart_timer_;
+  loop::Timer hand_over_timer_;
+};
+
+}  // namespace tubed::node

@@ -1,0 +1,66 @@
+#include "node/cluster_status.h"
+
+#include <algorithm>
+
+#include "node/node_owner.h"
+
+namespace tubed::node {
+
+namespace {
+
+using stats::ClusterRole;
+
+// A single voter has its lease without an end (kNever).
+constexpr Duration kLongestLease = std::chrono::hours(1);
+
+ClusterRole role_of(const cluster::Node& node, const cluster::Member* itself) {
+  if (node.leads()) return ClusterRole::leader;
+  if (node.is_candidate()) return ClusterRole::candidate;
+  const bool votes = itself != nullptr && itself->role == cluster::MemberRole::voter;
+  return votes ? ClusterRole::follower : ClusterRole::standby;
+}
+
+stats::ClusterNode described(const cluster::Node& node, const cluster::Member& member,
+                             cluster::NodeId leader, Time now) {
+  const auto address = cluster::parse_member_address(member.address);
+  stats::ClusterNode described{.name = std::string(cluster::name_in(member.address)),
+                               .id = member.id,
+                               .address = address ? address->endpoint() : member.address,
+                               .votes = member.role == cluster::MemberRole::voter,
+                               .leads = member.id == leader,
+                               .is_self = member.id == node.id()};
+  if (!node.leads()) return described;
+  described.match = described.is_self ? node.stored() : node.match(member.id);
+  if (described.is_self) {
+    described.silence = Duration::zero();
+  } else if (const auto since = node.silent_since(member.id)) {
+    described.silence = std::max(now - *since, Duration::zero());
+  }
+  return described;
+}
+
+}  // namespace
+
+void describe_node(const cluster::Node& node, cluster::Index applied, stats::ClusterState& state) {
+  const Time now = NodeOwner::now();
+  const std::vector<cluster::Member> members = node.members();
+  const auto itself = std::ranges::find(members, node.id(), &cluster::Member::id);
+  const cluster::NodeId leader = node.leads() ? node.id() : node.leader();
+  state.role = role_of(node, itself == members.end() ? nullptr : &*itself);
+  state.term = node.term();
+  state.committed = node.committed();
+  state.applied = applied;
+  state.stored = node.stored();
+  const Time lease_end = node.lease_end();
+  state.lease =
+      lease_end > now ? std::min<Duration>(kLongestLease, lease_end - now) : Duration::zero();
+  state.raft_log_bytes = node.log().bytes();
+  state.leader.clear();
+  state.nodes.clear();
+  for (const cluster::Member& member : members) {
+    state.nodes.push_back(described(node, member, leader, now));
+    if (state.nodes.back().leads) state.leader = state.nodes.back().name;
+  }
+}
+
+}  // namespace tubed::node

@@ -1,0 +1,174 @@
+#include "node/leadership.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "json/json.h"
+#include "os/process.h"
+
+namespace tubed::node {
+
+using cluster::Member;
+using cluster::MemberRole;
+using cluster::Request;
+using cluster::Response;
+
+namespace {
+
+// How often standbys are looked at.
+constexpr Duration kStandbyInterval = std::chrono::milliseconds(20);
+// A node that cannot store entries asks another to lead at most this often: the other may be in the
+// same state.
+constexpr Duration kHandOverInterval = std::chrono::seconds(10);
+
+// Attempts to pass leadership on, each of which takes an election timeout at most.
+constexpr int kAttempts = 3;
+
+const Response kAccepted{.status = 200, .body = "{}"};
+
+std::string text_of(const json::Json& object, std::string_view key) {
+  const json::Json* value = object.find(key);
+  const std::string* text = value == nullptr ? nullptr : value->text();
+  return text == nullptr ? std::string() : *text;
+}
+
+auto named(const std::vector<Member>& members, std::string_view name) {
+  return std::ranges::find_if(
+      members, [name](const Member& member) { return cluster::name_in(member.address) == name; });
+}
+
+}  // namespace
+
+Response refusal(std::uint16_t status, const std::string& reason) {
+  return {.status = status, .body = json::to_line(json::Json{{"error", reason}})};
+}
+
+Response Leadership::run(const Request& request) {
+  const auto object = json::Json::parse(request.body);
+  if (!object) return refusal(400, "the body is not a JSON object");
+  const std::string name = text_of(*object, "name");
+  if (request.path == "/cluster/transfer") return transfer(name);
+  if (!cluster::is_node_name(name)) return refusal(400, "\"name\" is not the name of a node");
+  if (request.path == "/cluster/remove") return remove(name);
+  if (request.path == "/cluster/add") return add(name, text_of(*object, "address"));
+  return refusal(404, "no such request");
+}
+
+bool Leadership::names_itself(const Request& request) const {
+  const auto object = json::Json::parse(request.body);
+  const std::vector<Member> members = node_.members();
+  const auto member = object ? named(members, text_of(*object, "name")) : members.end();
+  return member != members.end() && member->id == node_.id();
+}
+
+Response Leadership::add(const std::string& name, const std::string& address) {
+  const auto parsed = cluster::parse_member_address(fmt::format("{}@{}", name, address));
+  if (!parsed) return refusal(400, "\"address\" is not HOST:PORT with a numeric host");
+  std::vector<Member> members = node_.members();
+  if (named(members, name) != members.end())
+    return refusal(409, fmt::format("a node with the name {} is a member", name));
+  for (const Member& member : members) {
+    const auto other = cluster::parse_member_address(member.address);
+    if (other && other->endpoint() == parsed->endpoint())
+      return refusal(409, fmt::format("{} is the address of {}", parsed->endpoint(), other->name));
+  }
+  if (members.size() >= CORE_MOST_MEMBERS) return refusal(409, "the cluster has too many members");
+  members.push_back({.id = os::random_number(),
+                     .role = MemberRole::standby,
+                     .address = cluster::to_string(*parsed)});
+  if (!node_.change_members(members))
+    return refusal(503, "another change of the members is under way");
+  log_.info("adding a node", {{"name", name}, {"address", parsed->endpoint()}});
+  return kAccepted;
+}
+
+Response Leadership::remove(const std::string& name) {
+  std::vector<Member> members = node_.members();
+  const auto member = named(members, name);
+  if (member == members.end()) return refusal(404, fmt::format("no member is named {}", name));
+  const bool is_last_voter = member->role == MemberRole::voter &&
+                             std::ranges::count(members, MemberRole::voter, &Member::role) == 1;
+  if (is_last_voter) return refusal(409, fmt::format("{} is the only voter", name));
+  members.erase(members.begin() + (member - members.begin()));
+  if (!node_.change_members(members))
+    return refusal(503, "another change of the members is under way, or the others lag behind");
+  log_.info("removing a node", {{"name", name}});
+  return kAccepted;
+}
+
+Response Leadership::transfer(const std::string& name) {
+  const std::vector<Member> members = node_.members();
+  cluster::NodeId to = 0;
+  if (!name.empty()) {
+    const auto member = named(members, name);
+    if (member == members.end()) return refusal(404, fmt::format("no member is named {}", name));
+    if (member->role != MemberRole::voter) return refusal(409, fmt::format("{} has no vote", name));
+    if (member->id == node_.id()) return kAccepted;  // it leads
+    to = member->id;
+  }
+  if (is_handing_over()) return refusal(503, "a transfer is under way");
+  return hand_over(to) ? kAccepted : refusal(409, "there is no other voter");
+}
+
+bool Leadership::hand_over(cluster::NodeId to) {
+  const std::vector<Member> members = node_.members();
+  const auto can_follow = [&](const Member& member) {
+    return member.id != node_.id() && member.role == MemberRole::voter;
+  };
+  if (std::ranges::none_of(members, can_follow)) return false;
+  if (step_ == Step::none) {
+    step_ = Step::wanted;
+    successor_ = to;
+    attempts_ = 0;
+    const auto successor = std::ranges::find(members, to, &Member::id);
+    log_.info("passing leadership on",
+              {{"to", successor == members.end() ? "any voter" : successor->address}});
+  }
+  return true;
+}
+
+void Leadership::hand_over_soon(Time now) {
+  if (is_handing_over() || now < hand_over_again_at_) return;
+  hand_over_again_at_ = now + kHandOverInterval;
+  const std::vector<Member> members = node_.members();
+  const auto can_store = [this](const Member& member) {
+    return member.id != node_.id() && member.role == MemberRole::voter && node_.has_room(member.id);
+  };
+  const auto successor = std::ranges::find_if(members, can_store);
+  if (successor != members.end() && hand_over(successor->id))
+    log_.warning("the disk of this node stores no entries");
+}
+
+void Leadership::go_on(Time now) {
+  if (step_ == Step::begun && !node_.is_transferring())
+    try_again("the other node has not taken over");
+  if (step_ == Step::wanted && facts_.is_clean()) {
+    step_ = Step::begun;
+    if (!node_.transfer(successor_)) try_again("no voter can take over now");
+  }
+  if (now < look_at_) return;
+  look_at_ = now + kStandbyInterval;
+  promote_standbys();
+}
+
+// A voter may have been unable to take over because it has just started, or lacks an entry.
+void Leadership::try_again(std::string_view reason) {
+  const bool again = ++attempts_ < kAttempts;
+  step_ = again ? Step::wanted : Step::none;
+  if (!again) log_.warning("leadership was not passed on", {{"reason", reason}});
+}
+
+void Leadership::promote_standbys() {
+  const std::vector<Member> members = node_.members();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members[i].role != MemberRole::standby) continue;
+    std::vector<Member> next = members;
+    next[i].role = MemberRole::voter;
+    if (!node_.change_members(next)) continue;
+    return log_.info("a node has caught up and votes", {{"node", members[i].address}});
+  }
+}
+
+}  // namespace tubed::node

@@ -1,0 +1,76 @@
+// Leadership: the duties of a node that serves as the leader: it changes the members of the
+// cluster, makes voters of standbys, and passes leadership on.
+//
+// A transfer goes through these steps:
+//  1. hand_over() notes it. From then on commands that emit facts wait (is_handing_over()).
+//  2. When everything that was emitted is committed, and the replies are free to go, the node gives
+//     up its lease and asks the other node to begin an election (Node::transfer).
+//  3. The other node leads: leadership is lost here, which the replica notices. Or it does not
+//     within an election timeout: the lease comes back, and step 2 is tried again, a few times.
+//
+// A standby becomes a voter as soon as it has everything that is committed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cluster/control.h"
+#include "cluster/member.h"
+#include "cluster/node.h"
+#include "cluster/replicated_log.h"
+#include "os/log.h"
+
+namespace tubed::node {
+
+class Leadership {
+ public:
+  // Both outlive it. The node serves.
+  Leadership(os::Log& log, cluster::Node& node, const cluster::ReplicatedLog& facts)
+      : log_(log), node_(node), facts_(facts) {}
+
+  // Does what an operator requests: /cluster/add, /cluster/remove, /cluster/transfer. The effect
+  // may come later.
+  cluster::Response run(const cluster::Request& request);
+  // Whether the request names this node.
+  bool names_itself(const cluster::Request& request) const;
+
+  // Passes leadership to that voter, 0 for any, as soon as nothing is under way. False: there is no
+  // other voter.
+  bool hand_over(cluster::NodeId to);
+  bool is_handing_over() const { return step_ != Step::none; }
+  // The node should not lead at the time `now`, because it cannot store entries: passes leadership
+  // to a voter that can.
+  void hand_over_soon(Time now);
+
+  // Takes the next step of everything. To be called in each tick, after the replies were confirmed.
+  // `now`: by the node's clock.
+  void go_on(Time now);
+
+ private:
+  enum class Step : std::uint8_t {
+    none,
+    wanted,  // waits until nothing is under way
+    begun,   // the other node is asked
+  };
+
+  cluster::Response add(const std::string& name, const std::string& address);
+  cluster::Response remove(const std::string& name);
+  cluster::Response transfer(const std::string& name);
+  void try_again(std::string_view reason);
+  void promote_standbys();
+
+  os::Log& log_;
+  cluster::Node& node_;
+  const cluster::ReplicatedLog& facts_;
+  Step step_ = Step::none;
+  cluster::NodeId successor_ = 0;
+  int attempts_ = 0;
+  Time look_at_ = Time::min();
+  Time hand_over_again_at_ = Time::min();
+};
+
+// {"error": "…"}
+cluster::Response refusal(std::uint16_t status, const std::string& reason);
+
+}  // namespace tubed::node

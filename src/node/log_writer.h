@@ -1,0 +1,59 @@
+// LogWriter: writes a raft log into a new directory, as the entries arrive. It blocks.
+//
+// Errors are one line. Not thread-safe; the entries belong to the caller's thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "cluster/entry.h"
+#include "cluster/raft_log.h"
+#include "cluster/types.h"
+#include "engine/fact.h"
+#include "loop/file_storage.h"
+#include "loop/loop.h"
+
+namespace tubed::node {
+
+class LogWriter final : private cluster::RaftLogHost {
+ public:
+  // `loop`: without other events; it runs while something is written. It outlives the writer.
+  LogWriter(loop::Loop& loop, std::string directory, const cluster::RaftLogOptions& options)
+      : loop_(loop), directory_(std::move(directory)), options_(options) {}
+  // Waits for operations that are under way.
+  ~LogWriter();
+
+  // Makes the directory, and a log whose first entry is going to be `first`.
+  Result<void> open(cluster::Index first);
+  // The index of the entry that comes next.
+  cluster::Index next() const { return log_->last() + 1; }
+  // Adds the entries, durably.
+  Result<void> append(std::span<const cluster::Entry> entries);
+  // Ends the log. The error, if it does not end at the position: another index or term, or other
+  // entries before it (their chain).
+  Result<void> finish(const Applied& position);
+
+ private:
+  Result<void> settle();
+  bool take_chain(cluster::Index index, const cluster::Entry& entry);
+
+  void entries_stored(cluster::Index /*last*/, cluster::Term /*term*/) override {}
+  void request_flush() override {}
+  void report_failure(const std::string& reason) override { error_ = Error{reason}; }
+  void report_full(bool full, const std::string& reason) override;
+  Time now() const override;
+
+  loop::Loop& loop_;
+  const std::string directory_;
+  const cluster::RaftLogOptions options_;
+  std::unique_ptr<loop::FileStorage> storage_;
+  std::unique_ptr<cluster::RaftLog> log_;
+  std::optional<cluster::Chain> chain_;  // after the last entry; known from an entry of facts on
+  std::optional<Error> error_;
+};
+
+}  // namespace tubed::node

@@ -1,0 +1,33 @@
+#include "node/node_directory.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "loop/directory_tree.h"
+#include "node/state_directory.h"
+
+namespace tubed::node {
+
+Result<void> refuse_node(const std::string& directory) {
+  const loop::DirectoryTree tree(directory);
+  // The state of a node: cluster/node_state.h.
+  const auto is_state = [](const std::string& name) {
+    constexpr std::string_view kPrefix = "state.";
+    return name.starts_with(kPrefix) &&
+           std::string_view("0123456789").find(name.back()) != std::string_view::npos;
+  };
+  const auto names = tree.names(kClusterFolder);
+  const auto complete = tree.exists(kCompleteMarker);
+  const auto moving = tree.exists(kMovingMarker);
+  // A directory that cannot be read is reported when the journal is opened.
+  if (!names || !complete || !moving) return {};
+  if (!*complete && !*moving && std::ranges::none_of(*names, is_state)) return {};
+  return Error{
+      fmt::format("journal {}: it is that of a node of a cluster; start tubed with the settings of "
+                  "the node, or end that with tubed --cluster-leave",
+                  directory)};
+}
+
+}  // namespace tubed::node

@@ -1,0 +1,105 @@
+// NodeOwner: one life of a node: the journal, the raft log, libraft's core and the replica that
+// keeps queue and journal in step (cluster/replica.h), from a start to the next.
+//
+// It ends when leadership is lost, because the queue may be ahead of the cluster then, and when the
+// state of another node replaces its own. The owner destroys it when it is idle, gives the service
+// an empty queue and makes the next.
+//
+// In each tick that has an event, drive() lets all parts go on.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cluster/node.h"
+#include "cluster/replica.h"
+#include "commands/service.h"
+#include "config/settings.h"
+#include "loop/file_storage.h"
+#include "loop/loop.h"
+#include "os/log.h"
+#include "serving/journal_owner.h"
+
+namespace tubed::node {
+
+// Where the raft log and the state of a node are.
+std::string cluster_directory(const Settings& settings);
+
+class NodeOwner final : private cluster::NodeHost, private cluster::ReplicaHost {
+ public:
+  // The functions that a node calls. None may destroy it.
+  struct Events {
+    std::function<void()> begin_tick;
+    std::function<void(cluster::NodeId to, std::string frame)> send;
+    std::function<void(cluster::NodeId from)> fetch_state;  // repeated until it has been done
+    std::function<void()> begin_serving;
+    std::function<void()> leadership_lost;
+    std::function<void(int exit_code)> failed;  // the reason is logged
+  };
+
+  // Reads the journal and the raft log. The queue of the service is empty, and gets the jobs.
+  // Blocks. The error is one line. Everything that is passed by reference outlives the node.
+  static Result<std::unique_ptr<NodeOwner>> open(loop::Loop& loop, os::Log& log,
+                                                 const Settings& settings,
+                                                 commands::Service& service, Events events);
+
+  cluster::Node& node() { return *node_; }
+  cluster::Replica& replica() { return *replica_; }
+  const cluster::Node& node() const { return *node_; }
+  const cluster::Replica& replica() const { return *replica_; }
+  const journal::Journal& journal() const { return journal_->journal(); }
+  // The time by which frames, the lease and the deadlines of the node are measured: it advances
+  // while the machine is suspended, too.
+  static Time now();
+
+  void apply(const Settings& settings);
+
+  // At the end of a tick, after the commands: submits what has gathered, does what is due, and
+  // applies what is committed. True: there is more to do in the next tick.
+  bool drive();
+  // When drive() has something to do, by the monotonic clock of ticks.
+  Time next_deadline() const;
+
+  // Writes everything that is applied to the journal, and marks it as closed properly. No other
+  // function but idle() and drive_closing() may be called from then on.
+  void close(std::function<void()> closed);
+  // After close(): lets the journal go on.
+  void drive_closing();
+  // No operation on a file is under way: it may be destroyed.
+  bool idle() const { return !journal_->busy() && !storage_->busy(); }
+
+  bool raft_log_full() const { return raft_log_full_; }
+
+ private:
+  NodeOwner(os::Log& log, const Settings& settings, commands::Service& service, Events events)
+      : log_(log), settings_(settings), service_(service), events_(std::move(events)) {}
+
+  Result<void> start(loop::Loop& loop);
+
+  // NodeHost.
+  Time clock() const override { return now(); }
+  void send(cluster::NodeId to, std::string frame) override { events_.send(to, std::move(frame)); }
+  void node_changed() override { events_.begin_tick(); }
+  void fetch_state(cluster::NodeId from) override { events_.fetch_state(from); }
+  void node_failed(const std::string& reason) override;
+  void raft_log_full(bool full, const std::string& reason) override;
+  bool journal_full() const override { return journal_ != nullptr && journal_->full(); }
+  // ReplicaHost.
+  Time wall() const override;
+  void begin_serving() override { events_.begin_serving(); }
+  void start_again() override { events_.leadership_lost(); }
+  void replica_failed(const std::string& reason) override;
+
+  os::Log& log_;
+  Settings settings_;
+  commands::Service& service_;
+  Events events_;
+  std::unique_ptr<serving::JournalOwner> journal_;
+  std::unique_ptr<loop::FileStorage> storage_;
+  std::unique_ptr<cluster::Node> node_;
+  std::unique_ptr<cluster::Replica> replica_;
+  bool raft_log_full_ = false;
+};
+
+}  // namespace tubed::node

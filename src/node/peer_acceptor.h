@@ -1,0 +1,73 @@
+// PeerAcceptor: the listening socket for other nodes, and the connections that were accepted until
+// each has sent its Hello.
+//
+// A connection that sends anything else, or more than its Hello, is closed: a node sends nothing
+// before it has a Welcome. So is a connection without a Hello within limits.hello, the oldest if
+// more than limits.pending have sent none, and one whose peer has ended it: nodes dial again, and
+// only the newest connection counts.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+
+#include "cluster/control.h"
+#include "loop/listener.h"
+#include "loop/timer.h"
+#include "node/frame_channel.h"
+#include "node/peer_limits.h"
+#include "os/log.h"
+
+namespace tubed::node {
+
+class PeerAcceptorOwner {
+ public:
+  // Nothing was sent on the connection, and nothing that was read is left. `channel` has to get
+  // another owner.
+  virtual void on_hello(const cluster::Hello& hello, std::unique_ptr<FrameChannel> channel) = 0;
+
+ protected:
+  ~PeerAcceptorOwner() = default;
+};
+
+class PeerAcceptor final : public loop::ListenerOwner {
+ public:
+  // Takes over `socket`, which listens. The others outlive the acceptor.
+  PeerAcceptor(loop::Loop& loop, os::Log& log, os::Socket socket, const PeerLimits& limits,
+               PeerAcceptorOwner& owner);
+
+  // HOST:PORT.
+  std::string address() const { return os::local_address(listener_.socket()); }
+  // Connections without a Hello.
+  std::size_t pending() const { return pending_.size(); }
+
+ private:
+  class Pending final : public FrameChannelOwner {
+   public:
+    Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Channel> channel);
+
+    void on_frame(std::string_view frame) override;
+    void on_closed(std::string_view reason) override;
+    std::string peer() const { return channel_->peer(); }
+
+    std::list<Pending>::iterator place;
+
+   private:
+    PeerAcceptor& acceptor_;
+    std::unique_ptr<FrameChannel> channel_;
+    loop::Timer timer_;
+  };
+
+  void on_connection(os::Socket socket) override;
+  void on_accept_error(const std::string& reason, std::uint64_t refused) override;
+  void refuse(const Pending& pending, std::string_view reason);
+
+  loop::Loop& loop_;
+  os::Log& log_;
+  const PeerLimits& limits_;
+  PeerAcceptorOwner& owner_;
+  std::list<Pending> pending_;  // the oldest first
+  loop::Listener listener_;
+};
+
+}  // namespace tubed::node

@@ -1,0 +1,93 @@
+#include "node/peer_link.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tubed::node {
+
+PeerLink::PeerLink(loop::Loop& loop, cluster::Member member, cluster::MemberAddress address,
+                   const PeerLimits& limits, PeerLinkOwner& owner)
+    : loop_(loop),
+      member_(std::move(member)),
+      address_(std::move(address)),
+      limits_(limits),
+      owner_(owner),
+      wait_(limits.retry),
+      timer_(loop, [this] { on_timer(); }) {
+  timer_.arm({});
+}
+
+void PeerLink::send(std::string frame) {
+  if (!up_) return;
+  channel_->send(std::move(frame));
+  if (channel_->unsent() > limits_.unsent)
+    fail(fmt::format("more than {} bytes are not sent", limits_.unsent));
+}
+
+void PeerLink::on_timer() {
+  if (connector_ == nullptr && channel_ == nullptr) return dial();
+  fail("no welcome in time");
+}
+
+void PeerLink::dial() {
+  timer_.arm(limits_.welcome);
+  connector_ = std::make_unique<loop::Connector>(
+      loop_, address_.host, address_.port,
+      loop::ConnectOptions{.limit = limits_.welcome, .user_timeout = limits_.user_timeout},
+      [this](Result<std::unique_ptr<loop::Channel>> result) { on_connected(std::move(result)); });
+}
+
+void PeerLink::on_connected(Result<std::unique_ptr<loop::Channel>> result) {
+  connector_.reset();
+  if (!result) return fail(result.error().message);
+  channel_ = std::make_unique<FrameChannel>(loop_, std::move(*result), *this, kMostControlBytes);
+  channel_->send(encode(owner_.hello_for(member_)));
+}
+
+void PeerLink::on_frame(std::string_view frame) {
+  const auto welcome = cluster::decode_welcome(frame);
+  if (up_ || !welcome) return fail("the other node has sent something that is no welcome");
+  if (welcome->status != cluster::WelcomeStatus::ok) {
+    wait_ = limits_.last_retry;
+    fail(fmt::format("the other node does not accept this node: {}", to_string(welcome->status)));
+    return owner_.on_rejected(*this, *welcome);
+  }
+  up_ = true;
+  wait_ = limits_.retry;
+  timer_.disarm();
+  owner_.on_up(*this);
+}
+
+void PeerLink::on_closed(std::string_view reason) {
+  fail(std::string(reason));
+}
+
+void PeerLink::fail(const std::string& reason) {
+  up_ = false;
+  connector_.reset();
+  channel_.reset();
+  timer_.arm(wait_);
+  wait_ = std::min(2 * wait_, limits_.last_retry);
+  owner_.on_down(*this, reason);
+}
+
+std::string_view to_string(cluster::WelcomeStatus status) {
+  switch (status) {
+    case cluster::WelcomeStatus::ok:
+      return "ok";
+    case cluster::WelcomeStatus::other_cluster:
+      return "it is in another cluster";
+    case cluster::WelcomeStatus::other_node:
+      return "it is another member";
+    case cluster::WelcomeStatus::waiting:
+      return "it has no state yet";
+    case cluster::WelcomeStatus::not_a_member:
+      return "this node is no member";
+    case cluster::WelcomeStatus::busy:
+      return "it is busy";
+  }
+  return "?";
+}
+
+}  // namespace tubed::node

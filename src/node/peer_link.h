@@ -1,0 +1,81 @@
+// PeerLink: the connection that this node has dialled to another member, for its frames.
+//
+// It dials until it has a Welcome, and again whenever the connection is lost:
+//
+// 1. It connects and sends its Hello. If no Welcome arrives within limits.welcome, or the other
+//    node does not accept it, the attempt has failed.
+// 2. With the Welcome it is up, and frames are sent. The other node sends nothing more.
+// 3. It fails if the connection is lost, if bytes are not acknowledged within limits.user_timeout,
+//    or if more than limits.unsent bytes are not sent.
+// 4. After a failure it waits for limits.retry, twice as long after each further failure, up to
+//    limits.last_retry; and goes on with 1. A Welcome resets the wait. A node that does not accept
+//    the connection is always dialled again after the longest wait.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cluster/control.h"
+#include "cluster/member.h"
+#include "loop/connector.h"
+#include "loop/timer.h"
+#include "node/frame_channel.h"
+#include "node/peer_limits.h"
+
+namespace tubed::node {
+
+class PeerLink;
+
+class PeerLinkOwner {
+ public:
+  virtual cluster::Hello hello_for(const cluster::Member& member) const = 0;
+  virtual void on_up(PeerLink& link) = 0;
+  // The attempt or the connection has failed.
+  virtual void on_down(PeerLink& link, const std::string& reason) = 0;
+  // The other node has answered with another status than ok. After on_down(). It may destroy the
+  // link.
+  virtual void on_rejected(PeerLink& link, const cluster::Welcome& welcome) = 0;
+
+ protected:
+  ~PeerLinkOwner() = default;
+};
+
+class PeerLink final : public FrameChannelOwner {
+ public:
+  // Dials in the next event of the loop. `address` is that of `member`. The others outlive the
+  // link.
+  PeerLink(loop::Loop& loop, cluster::Member member, cluster::MemberAddress address,
+           const PeerLimits& limits, PeerLinkOwner& owner);
+
+  // Queues the frame if the link is up, and drops it otherwise. Of its owner, it calls on_down() at
+  // most.
+  void send(std::string frame);
+  bool is_up() const { return up_; }
+  std::size_t unsent() const { return up_ ? channel_->unsent() : 0; }
+  const cluster::Member& member() const { return member_; }
+
+ private:
+  void on_frame(std::string_view frame) override;
+  void on_closed(std::string_view reason) override;
+  void on_timer();
+  void dial();
+  void on_connected(Result<std::unique_ptr<loop::Channel>> result);
+  void fail(const std::string& reason);
+
+  loop::Loop& loop_;
+  const cluster::Member member_;
+  const cluster::MemberAddress address_;
+  const PeerLimits& limits_;
+  PeerLinkOwner& owner_;
+  std::unique_ptr<loop::Connector> connector_;  // while it connects
+  std::unique_ptr<FrameChannel> channel_;       // while it is connected
+  bool up_ = false;
+  Duration wait_;      // before the next attempt
+  loop::Timer timer_;  // of the wait, or of the attempt
+};
+
+// A clause for logs and errors: "it has no state yet".
+std::string_view to_string(cluster::WelcomeStatus status);
+
+}  // namespace tubed::node

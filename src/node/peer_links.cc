@@ -1,0 +1,259 @@
+// Every event of a connection arrives here from the class that owns it: the acceptor has a Hello, a
+// link is up or down, a channel has a frame. Functions that call the host do so last, because the
+// host may change the members, and with them destroy the link or the channel that has called.
+#include "node/peer_links.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cluster/entry.h"
+#include "os/clock.h"
+
+namespace tubed::node {
+
+namespace {
+
+using cluster::Hello;
+using cluster::Member;
+using cluster::NodeId;
+using cluster::Purpose;
+using cluster::WelcomeStatus;
+using os::Log;
+
+std::string text_of(NodeId node) {
+  return fmt::format("{:016x}", node);
+}
+
+bool contains(const std::vector<Member>& members, NodeId node) {
+  return std::any_of(members.begin(), members.end(),
+                     [node](const Member& member) { return member.id == node; });
+}
+
+}  // namespace
+
+PeerLinks::PeerLinks(loop::Loop& loop, os::Log& log, PeerHost& host, os::Socket listening,
+                     const PeerLimits& limits)
+    : loop_(loop),
+      log_(log),
+      host_(host),
+      limits_(limits),
+      acceptor_(loop, log, std::move(listening), limits_, *this) {}
+
+PeerLinks::~PeerLinks() = default;
+
+// --- The cluster
+
+void PeerLinks::set_facts(const PeerFacts& facts) {
+  const bool other = facts.cluster != facts_.cluster || facts.node != facts_.node;
+  facts_ = facts;
+  if (!other) return;
+  outgoing_.clear();
+  incoming_.clear();
+  open_links();
+}
+
+void PeerLinks::set_members(const std::vector<Member>& members) {
+  const std::vector<Member> former = std::exchange(members_, members);
+  for (const Member& member : former) {
+    if (!is_member(member.id)) incoming_.erase(member.id);
+  }
+  std::erase_if(outgoing_, [this](const auto& outgoing) {
+    const Member& dialled = outgoing.second.link->member();
+    return std::none_of(members_.begin(), members_.end(), [&](const Member& member) {
+      return member.id == dialled.id && member.address == dialled.address;
+    });
+  });
+  open_links();
+}
+
+void PeerLinks::open_links() {
+  for (const Member& member : members_) {
+    if (member.id == facts_.node || outgoing_.contains(member.id)) continue;
+    const auto address = cluster::parse_member_address(member.address);
+    if (!address) {
+      log_.limited(Log::Level::error, os::monotonic_now(), "a member has no address to dial",
+                   {{"id", text_of(member.id)}, {"address", member.address}});
+      continue;
+    }
+    outgoing_[member.id].link = std::make_unique<PeerLink>(loop_, member, *address, limits_, *this);
+  }
+}
+
+bool PeerLinks::is_member(NodeId node) const {
+  return contains(members_, node);
+}
+
+WelcomeStatus PeerLinks::usual_status(const Hello& hello) const {
+  // The operator has given the address of another node.
+  if (!hello.name.empty() && hello.name != cluster::name_in(facts_.address))
+    return WelcomeStatus::other_node;
+  if (!facts_.has_state) return WelcomeStatus::waiting;
+  if (hello.cluster != facts_.cluster) return WelcomeStatus::other_cluster;
+  const bool to_any = hello.purpose == Purpose::request && hello.to == 0;
+  if ((hello.to != facts_.node && !to_any) || hello.from == facts_.node)
+    return WelcomeStatus::other_node;
+  return is_member(hello.from) ? WelcomeStatus::ok : WelcomeStatus::not_a_member;
+}
+
+// --- Links that this node has dialled
+
+void PeerLinks::send(NodeId to, std::string frame) {
+  const auto found = outgoing_.find(to);
+  if (found != outgoing_.end()) found->second.link->send(std::move(frame));
+}
+
+bool PeerLinks::is_connected(NodeId node) const {
+  const auto found = outgoing_.find(node);
+  return found != outgoing_.end() && found->second.link->is_up();
+}
+
+std::size_t PeerLinks::unsent(NodeId node) const {
+  const auto found = outgoing_.find(node);
+  return found == outgoing_.end() ? 0 : found->second.link->unsent();
+}
+
+Hello PeerLinks::hello_for(const Member& member) const {
+  return {.purpose = Purpose::frames,
+          .level = cluster::kFeatureLevel,
+          .cluster = facts_.cluster,
+          .from = facts_.node,
+          .to = member.id,
+          .address = facts_.address,
+          .configuration_index = facts_.configuration_index,
+          .name = std::string(cluster::name_in(member.address)),
+          .invites = host_.may_invite(member.id)};
+}
+
+void PeerLinks::on_up(PeerLink& link) {
+  outgoing_[link.member().id].reason.clear();
+  log_.limited(Log::Level::info, os::monotonic_now(), "connected to another node",
+               {{"address", link.member().address}, {"id", text_of(link.member().id)}});
+}
+
+void PeerLinks::on_down(PeerLink& link, const std::string& reason) {
+  std::string& last = outgoing_[link.member().id].reason;
+  if (std::exchange(last, reason) == reason) return;
+  log_.limited(
+      Log::Level::info, os::monotonic_now(), "not connected to another node",
+      {{"address", link.member().address}, {"id", text_of(link.member().id)}, {"reason", reason}});
+}
+
+void PeerLinks::on_rejected(PeerLink& link, const cluster::Welcome& welcome) {
+  const NodeId by = link.member().id;
+  host_.begin_tick();
+  host_.on_rejected(by, welcome);
+}
+
+// --- Connections that other nodes have dialled
+
+std::string PeerLinks::welcome(WelcomeStatus status) const {
+  return encode(cluster::Welcome{.status = status,
+                                 .level = cluster::kFeatureLevel,
+                                 .configuration_index = facts_.configuration_index,
+                                 .name = std::string(cluster::name_in(facts_.address))});
+}
+
+void PeerLinks::on_hello(const Hello& hello, std::unique_ptr<FrameChannel> channel) {
+  host_.begin_tick();
+  WelcomeStatus status = host_.judge(hello);
+  if (status == WelcomeStatus::ok && hello.purpose == Purpose::request &&
+      incoming_requests_.size() >= limits_.requests) {
+    status = WelcomeStatus::busy;
+  }
+  if (status == WelcomeStatus::ok) return accept(hello, std::move(channel));
+  channel->send(welcome(status));
+  channel.reset();
+  log_.limited(
+      Log::Level::info, os::monotonic_now(), "another node was not accepted",
+      {{"address", hello.address}, {"id", text_of(hello.from)}, {"answer", to_string(status)}});
+  host_.on_turned_away(hello, status);
+}
+
+void PeerLinks::accept(const Hello& hello, std::unique_ptr<FrameChannel> channel) {
+  switch (hello.purpose) {
+    case Purpose::frames: {
+      incoming_.erase(hello.from);  // before the Welcome
+      FrameChannel& accepted = *channel;
+      incoming_[hello.from] = std::make_unique<Incoming>(*this, hello.from, std::move(channel));
+      return accepted.send(welcome(WelcomeStatus::ok));
+    }
+    case Purpose::request: {
+      FrameChannel& accepted = *channel;
+      incoming_requests_.push_back(
+          std::make_shared<IncomingRequest>(loop_, std::move(channel), limits_.request, *this));
+      return accepted.send(welcome(WelcomeStatus::ok));
+    }
+    case Purpose::fetch: {
+      channel->send(welcome(WelcomeStatus::ok));
+      if (channel->unsent() != 0) return;  // not even the first bytes: the connection is lost
+      os::Socket socket = channel->release().socket;
+      channel.reset();
+      if (socket) host_.on_fetch(hello, std::move(socket));
+      return;
+    }
+  }
+}
+
+PeerLinks::Incoming::Incoming(PeerLinks& links, NodeId from, std::unique_ptr<FrameChannel> frames)
+    : node(from), channel(std::move(frames)), links_(links) {
+  channel->set_owner(*this);
+  channel->set_most_frame_bytes(FrameChannel::kAnyFrame);
+  if (links.held_) channel->pause_input();
+}
+
+void PeerLinks::Incoming::on_frame(std::string_view frame) {
+  links_.host_.begin_tick();
+  links_.host_.on_frame(node, frame);
+}
+
+void PeerLinks::Incoming::on_closed(std::string_view reason) {
+  links_.log_.limited(Log::Level::debug, os::monotonic_now(), "connection of another node closed",
+                      {{"id", text_of(node)}, {"reason", reason}});
+  links_.incoming_.erase(NodeId{node});
+}
+
+void PeerLinks::hold_input(bool held) {
+  if (std::exchange(held_, held) == held) return;
+  for (const auto& [node, incoming] : incoming_) {
+    if (held) {
+      incoming->channel->pause_input();
+    } else {
+      incoming->channel->resume_input();
+    }
+  }
+}
+
+// --- Requests
+
+void PeerLinks::request(std::string_view address, const cluster::Request& request,
+                        PeerRequest::Done done) {
+  Hello hello = hello_for({.id = 0, .address = std::string(address)});
+  hello.purpose = Purpose::request;
+  requests_.emplace_back();
+  const auto place = std::prev(requests_.end());
+  *place = std::make_unique<PeerRequest>(
+      loop_, address, hello, request, limits_,
+      [this, place, answered = std::move(done)](Result<cluster::Response> result) {
+        requests_.erase(place);
+        host_.begin_tick();
+        answered(std::move(result));
+      });
+}
+
+void PeerLinks::on_request(IncomingRequest& incoming, const cluster::Request& request) {
+  const auto found = std::find_if(incoming_requests_.begin(), incoming_requests_.end(),
+                                  [&](const auto& other) { return other.get() == &incoming; });
+  host_.begin_tick();
+  host_.on_request(
+      request, [weak = std::weak_ptr<IncomingRequest>(*found)](const cluster::Response& response) {
+        if (const auto there = weak.lock()) there->reply(response);
+      });
+}
+
+void PeerLinks::on_request_ended(IncomingRequest& incoming) {
+  incoming_requests_.remove_if([&](const auto& other) { return other.get() == &incoming; });
+}
+
+}  // namespace tubed::node

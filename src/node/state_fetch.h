@@ -1,0 +1,68 @@
+// StateFetch: gets the state of another node (cluster/transfer.h) into the directory D/fetch, where
+// D is that of the journal.
+//
+// A thread dials the other node, writes the files of its journal to D/fetch, reads them as a start
+// does, and then writes the entries before their position as a raft log to D/fetch/cluster. All of
+// that is durable, and nothing else in D changes; install() makes it the state of this node
+// (state_install.h). After any failure D/fetch is removed: a full disk, damage, another cluster, a
+// source that goes away.
+//
+// All functions are for the loop's thread, and none of them blocks but the destructor. The node may
+// run meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cluster/control.h"
+#include "cluster/member.h"
+#include "cluster/raft_log_context.h"
+#include "cluster/types.h"
+#include "engine/fact.h"
+#include "loop/loop.h"
+
+namespace tubed::node {
+
+// The state that is in D/fetch, for install().
+struct FetchedState {
+  std::uint64_t cluster = 0;  // the cluster's identity
+  Applied position;           // of the journal, and of the last entry of the raft log
+  cluster::Index configuration_index = 0;
+  std::string configuration;  // in force at the position
+  std::uint64_t bytes = 0;    // of the journal
+};
+
+struct StateFetchOptions {
+  std::string directory;             // D, which exists
+  cluster::MemberAddress source;     // the node that is dialled
+  cluster::Hello hello;              // purpose: fetch
+  cluster::Index at_least = 0;       // a state that goes less far is refused: the last entry here
+  cluster::RaftLogOptions raft_log;  // `cluster` is taken from the hello
+  Duration timeout{10'000'000'000};  // of one read or write that makes no progress
+};
+
+class StateFetch {
+ public:
+  // The error is one line that names the source.
+  using Ended = std::function<void(const Result<FetchedState>&)>;
+
+  // `ended` is called once, in the loop, and may destroy the fetch. `loop` outlives the fetch.
+  StateFetch(loop::Loop& loop, StateFetchOptions options, Ended ended);
+  // Closes the connection, and waits until the thread has ended: for at most one operation of the
+  // disk. `ended` is not called. A fetch that was not complete leaves no D/fetch.
+  ~StateFetch();
+
+  // Received so far, of the journal.
+  std::uint64_t bytes() const;
+
+ private:
+  class Receiver;
+
+  std::unique_ptr<Receiver> receiver_;
+};
+
+}  // namespace tubed::node

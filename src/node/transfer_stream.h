@@ -1,0 +1,34 @@
+// TransferStream: the frames of a fetch (cluster/transfer.h) on a connection. Each side has one, in
+// its thread. Errors are one line; that of a step that is interrupted is of no use.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cluster/transfer.h"
+#include "os/blocking_stream.h"
+
+namespace tubed::node {
+
+class TransferStream {
+ public:
+  explicit TransferStream(os::BlockingStream& stream) : stream_(stream) {}
+
+  Result<void> send(const cluster::TransferFrame& frame) {
+    return stream_.write(cluster::encode(frame));
+  }
+  // A whole frame, or the next part of one.
+  Result<void> send_encoded(std::string_view frame) { return stream_.write(frame); }
+
+  // The next frame, whole. Valid until the next call of a receiving function.
+  Result<std::string_view> receive_bytes();
+  // The next frame of a transfer. A TransferFailure is an error.
+  Result<cluster::TransferFrame> receive();
+
+ private:
+  os::BlockingStream& stream_;
+  std::string frame_;
+};
+
+}  // namespace tubed::node

@@ -1,0 +1,19 @@
+// ConnectionOrigin: how a client has connected.
+#pragma once
+
+#include <optional>
+
+#include "config/settings.h"
+#include "loop/tls_channel.h"
+#include "os/socket.h"
+
+namespace tubed::serving {
+
+// The listener's settings are valid during the call.
+struct ConnectionOrigin {
+  const Listen& listen;
+  loop::TlsPeer certificate = {};                   // empty: the listener asks for none
+  std::optional<os::PeerCredentials> process = {};  // of a listener with auth = "peer"
+};
+
+}  // namespace tubed::serving

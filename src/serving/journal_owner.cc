@@ -1,0 +1,236 @@
+// How a journal is recovered
+//
+// 1. If the directory holds binlogs of beanstalkd, they are imported (journal/import.h).
+// 2. All segments are read, and their facts are replayed into the engine. Progress is logged, and
+//    reported to the service manager, so that it does not end a start that takes long.
+// 3. The directory is repaired: a torn tail is cut, which a warning reports.
+// 4. If acknowledged jobs may be missing, the next job id skips kSkippedIds, so that no id is given
+//    to two different jobs. They may be missing after a crash of the machine and in a backup.
+// 5. The journal is opened for writing and becomes the log of the service. After its first commit
+//    the boot is recorded in the directory, so that a later crash of the process skips no ids.
+//
+// While serving, the journal calls the functions of JournalHost. A step of the wall clock begins a
+// tick and gives the journal the new offset, because deadlines on disk are wall clock time.
+#include "serving/journal_owner.h"
+
+#include <fmt/format.h>
+
+#include "engine/replay.h"
+#include "journal/copy.h"
+#include "journal/import.h"
+#include "journal/restorer.h"
+#include "os/clock.h"
+#include "os/process.h"
+#include "os/service_manager.h"
+#include "serving/skipped_ids.h"
+
+namespace tubed::serving {
+
+using os::Log;
+
+namespace {
+
+constexpr std::chrono::seconds kProgressInterval{2};
+// With each progress report the service manager is asked for this much more time. Longer than the
+// time between two reports.
+constexpr std::chrono::minutes kStartExtension{2};
+
+// How often the journal of a node is synced. Until then the raft log has the same facts.
+constexpr std::chrono::seconds kReplicaSync{1};
+
+// Logs the progress of recovery every few seconds.
+class ProgressReport {
+ public:
+  ProgressReport(Log& log, std::string activity) : log_(log), activity_(std::move(activity)) {}
+
+  void operator()(std::uint64_t done, std::uint64_t total) {
+    const Time now = os::monotonic_now();
+    if (now - last_ < kProgressInterval) return;
+    last_ = now;
+    log_.info(activity_, {{"bytes", done}, {"of", total}});
+    os::notify_watchdog();  // a node reads its journal also while it serves
+    os::notify_starting(fmt::format("{}: {} of {} MiB read", activity_, done >> 20, total >> 20),
+                        kStartExtension);
+  }
+
+ private:
+  Log& log_;
+  std::string activity_;
+  Time last_ = os::monotonic_now();
+};
+
+// Adds what the operator can do about the error.
+Error with_advice(Error error) {
+  if (error.kind == Error::Kind::damaged) {
+    error.message += "; tubed --salvage copies what is whole";
+  } else if (error.kind == Error::Kind::denied) {
+    error.message +=
+        "; the directory and its files must belong to the user that tubed runs as (chown)";
+  }
+  return error;
+}
+
+std::uint64_t milliseconds_since(Time begin) {
+  const Duration passed = os::monotonic_now() - begin;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(passed).count());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& log,
+                                                         const Settings& settings,
+                                                         commands::Service& service,
+                                                         Events events) {
+  std::unique_ptr<JournalOwner> owner(new JournalOwner(log, settings, service, std::move(events)));
+  auto storage =
+      loop::FileStorage::open(loop, settings.journal_directory, loop::FileStorage::Mode::owner);
+  if (!storage) return with_advice(storage.error());
+  owner->storage_ = std::move(*storage);
+  owner->storage_->expect_synced_writes(owner->options().sync == kSyncAlways);
+  owner->clock_ = owner->wall_clock();
+  if (owner->events_.replication) owner->ahead_ = owner->events_.wall_offset();
+  owner->directory_id_ = os::random_number();
+  if (auto recovered = owner->recover(); !recovered) {
+    return Error{fmt::format("journal {}: {}", settings.journal_directory,
+                             with_advice(recovered.error()).message)};
+  }
+  if (owner->events_.replication) return owner;  // a step of the wall clock moves no deadline
+  // The journal reads the wall clock only when it writes, so a step must be reported to it.
+  owner->clock_watch_ = std::make_unique<loop::ClockWatch>(loop, [watched = owner.get()] {
+    watched->events_.now();  // begins a tick, whose end writes the first deadlines again
+    watched->journal_->set_clock(watched->wall_clock());
+  });
+  owner->journal_->set_clock(owner->wall_clock());  // it may have been stepped during recovery
+  return owner;
+}
+
+Result<void> JournalOwner::recover() {
+  const Time begin = os::monotonic_now();
+  if (!events_.replication) TRY(import());
+  engine::Replay replay(service_.engine(), events_.replication ? Time() : service_.now());
+  journal::Restorer restorer(replay);
+  auto found =
+      TRY(journal::examine(*storage_, clock_, restorer, ProgressReport(log_, "recovering")));
+  TRY(journal::repair(*storage_, found));
+  if (const auto& cut = found.cut) {
+    log_.warning("journal cut at its end", {{"file", journal::segment_name(cut->segment)},
+                                            {"offset", cut->offset},
+                                            {"reason", cut->reason},
+                                            {"lost_groups", cut->lost_batches},
+                                            {"kept", cut->kept.empty() ? "nothing" : cut->kept}});
+  }
+  applied_ = found.applied;
+  if (events_.replication && !applied_) return Error{"it has no position in the log of a cluster"};
+  const bool lost = storage_->is_copy() || (!found.clean && storage_->first_of_boot());
+  if (lost && !found.segments.empty() && !events_.replication) found.next_job_id += kSkippedIds;
+  log_.info("recovered", {{"journal", settings_.journal_directory},
+                          {"segments", std::uint64_t{found.segments.size()}},
+                          {"facts", found.facts},
+                          {"jobs", service_.engine().info().jobs.total()},
+                          {"next_id", found.next_job_id},
+                          {"after", found.segments.empty() ? "nothing: the journal is new"
+                                    : found.clean          ? "a stop"
+                                                           : "a crash"},
+                          {"ms", milliseconds_since(begin)}});
+  restorer.finish(found);
+  if (!events_.replication) {
+    service_.engine().end_replay();
+    // A server that was in a cluster has left reservations of clients that are not connected.
+    service_.engine().hold_over(service_.now());
+  }
+  journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
+  if (!events_.replication) service_.set_log(*journal_);
+  service_.counters().set_recovery_time(os::monotonic_now() - begin);
+  return {};
+}
+
+Result<void> JournalOwner::import() {
+  auto report = TRY(journal::import_binlogs(
+      *storage_,
+      {.directory = directory_id_,
+       .segment_bytes = segment_bytes_in_force(settings_),
+       .clock = clock_,
+       .now = os::wall_time().count()},
+      [this](const std::string& line) { log_.info(line); }, ProgressReport(log_, "importing")));
+  if (!report) return {};
+  const journal::ImportReport& imported = *report;
+  for (const std::string& torn : imported.torn) log_.warning(torn);
+  log_.info("imported", {{"files", imported.files},
+                         {"records", imported.records},
+                         {"ready", imported.ready},
+                         {"delayed", imported.delayed},
+                         {"buried", imported.buried}});
+  return {};
+}
+
+journal::Options JournalOwner::options() const {
+  return {.sync = events_.replication ? kReplicaSync : settings_.journal_sync,
+          .segment_bytes = segment_bytes_in_force(settings_),
+          .max_bytes = settings_.journal_max_bytes,
+          .directory = directory_id_,
+          .clock = clock_,
+          .reservations = events_.replication.has_value()};
+}
+
+void JournalOwner::apply(const Settings& settings) {
+  settings_ = settings;
+  storage_->expect_synced_writes(options().sync == kSyncAlways);
+  journal_->set_options(options());
+}
+
+Time JournalOwner::next_deadline() const {
+  const Time next = journal_->next_deadline();
+  return next == kNever ? kNever : next - ahead_;
+}
+
+Time JournalOwner::settled_time() const {
+  return events_.replication ? std::min(events_.replication->applied_time(), now()) : now();
+}
+
+// Of the state that is described to the compactor.
+Time JournalOwner::describing_time() const {
+  return events_.replication ? events_.replication->applied_time() : service_.now();
+}
+
+journal::WallClock JournalOwner::wall_clock() const {
+  if (events_.replication) return {};
+  return {.offset = events_.wall_offset()};
+}
+
+// The boot is recorded after the first commit, with which skipped ids are on the disk (recovery,
+// step 5).
+void JournalOwner::request_flush() {
+  if (!boot_noted_ && journal_->stats().commits > 0) {
+    storage_->record_boot();
+    boot_noted_ = true;
+  }
+  events_.flush_requested();
+}
+
+void JournalOwner::report_failure(const std::string& reason) {
+  log_.error("journal failed: nothing more can be made durable", {{"reason", reason}});
+  events_.failed();
+}
+
+void JournalOwner::report_full(bool full, const std::string& reason) {
+  full_ = full;
+  if (full) {
+    log_.limited(Log::Level::warning, service_.tick_time(),
+                 "no room for the journal: puts are refused", {{"reason", reason}});
+  } else {
+    log_.limited(Log::Level::info, service_.tick_time(), "room for the journal again");
+  }
+}
+
+bool JournalOwner::describe_job(JobId id, FactSink& sink) {
+  if (events_.replication && !events_.replication->is_settled(id)) return false;
+  service_.engine().describe(describing_time(), id, sink);
+  return true;
+}
+
+void JournalOwner::describe_delay(JobId id, FactSink& sink) {
+  service_.engine().describe_delay(describing_time(), id, sink);
+}
+
+}  // namespace tubed::serving

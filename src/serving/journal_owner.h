@@ -1,0 +1,100 @@
+// JournalOwner: the journal of a server, together with its directory, its recovery and its clock.
+//
+// It owns the FileStorage and the Journal, and is the JournalHost: it logs the events of the
+// journal, passes them on to the server, and describes jobs of the engine to the compactor.
+// Everything runs on the loop's thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "commands/service.h"
+#include "config/settings.h"
+#include "journal/journal.h"
+#include "loop/clock_watch.h"
+#include "loop/file_storage.h"
+#include "os/log.h"
+
+namespace tubed::serving {
+
+class JournalOwner final : public journal::JournalHost {
+ public:
+  // The journal of a node in a cluster: it has what the cluster has committed, with a position. Its
+  // times are those of the cluster, which are wall clock times, and the raft log makes up for what
+  // it has not synced.
+  struct Replication {
+    // Whether the engine may describe this job now (Replica::is_settled).
+    std::function<bool(JobId)> is_settled;
+    // The time of the newest entry that is applied.
+    std::function<Time()> applied_time;
+  };
+
+  // The functions of the server that the journal calls.
+  struct Events {
+    std::function<void()> flush_requested;  // FactLog::flush() must be called in the next tick
+    std::function<void()> failed;  // the reason is logged; nothing may be acknowledged any more
+    std::function<Time()> now;     // the time of the tick; begins a tick if none is running
+    // The wall clock minus the time of the queue.
+    std::function<Duration()> wall_offset;
+    std::optional<Replication> replication = {};
+  };
+
+  // Opens the directory, imports binlogs of beanstalkd if it holds any, restores the jobs into the
+  // engine of `service`, and makes the journal the log of `service`. Blocks for as long as reading
+  // the journal takes, and logs the progress. The error is one line. The arguments passed by
+  // reference outlive the owner. With `replication` nothing is imported, the queue stays one that
+  // replays, and the log of `service` is not changed.
+  static Result<std::unique_ptr<JournalOwner>> open(loop::Loop& loop, os::Log& log,
+                                                    const Settings& settings,
+                                                    commands::Service& service, Events events);
+
+  // Applies the journal's settings after a reload.
+  void apply(const Settings& settings);
+
+  journal::Journal& journal() { return *journal_; }
+  const journal::Journal& journal() const { return *journal_; }
+  // The position that the journal had when it was opened. Precondition: `replication` is given.
+  const Applied& applied() const { return *applied_; }
+  // When the journal is to be flushed, by the clock of ticks.
+  Time next_deadline() const;
+  // The disk has no room for more jobs.
+  bool full() const { return full_; }
+  // An operation on a file is under way.
+  bool busy() const { return storage_->busy(); }
+
+  void request_flush() override;
+  void report_failure(const std::string& reason) override;
+  void report_full(bool full, const std::string& reason) override;
+  bool describe_job(JobId id, FactSink& sink) override;
+  void describe_delay(JobId id, FactSink& sink) override;
+  Time now() const override { return events_.now() + ahead_; }
+  Time settled_time() const override;
+  journal::WallClock wall_clock() const override;
+
+ private:
+  JournalOwner(os::Log& log, const Settings& settings, commands::Service& service, Events events)
+      : log_(log), settings_(settings), service_(service), events_(std::move(events)) {}
+
+  Result<void> import();
+  Result<void> recover();
+  Time describing_time() const;
+  journal::Options options() const;
+
+  os::Log& log_;
+  Settings settings_;
+  commands::Service& service_;
+  Events events_;
+  std::unique_ptr<loop::FileStorage> storage_;
+  std::unique_ptr<journal::Journal> journal_;
+  journal::WallClock clock_;  // at the time of open()
+  Duration ahead_{};          // how much later the time of the journal is than that of the tick
+  std::optional<Applied> applied_;
+  std::unique_ptr<loop::ClockWatch> clock_watch_;
+  std::uint64_t directory_id_ = 0;
+  bool boot_noted_ = false;
+  bool full_ = false;
+};
+
+}  // namespace tubed::serving
