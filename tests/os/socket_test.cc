@@ -1,5 +1,6 @@
 #include "os/socket.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -330,6 +331,24 @@ TEST_CASE("the address of a peer as one word") {
   const auto [one, other] = connected_pair();
   CHECK(peer_word(peer_address(one)) ==
         "unix:" + std::to_string(::getuid()) + ":" + std::to_string(::getpid()));
+}
+
+TEST_CASE("the peer of a unix socket has its process, its user and all its groups") {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  const Socket socket(ends[0]);
+  const Socket peer(ends[1]);
+  const auto credentials = peer_credentials(socket);
+  REQUIRE(credentials);
+  CHECK(credentials->process == ::getpid());
+  CHECK(credentials->user == ::getuid());
+  std::vector<gid_t> groups(static_cast<std::size_t>(::getgroups(0, nullptr)));
+  REQUIRE(::getgroups(static_cast<int>(groups.size()), groups.data()) ==
+          static_cast<int>(groups.size()));
+  groups.push_back(::getgid());
+  for (const gid_t group : groups)
+    CHECK(std::ranges::find(credentials->groups, group) != credentials->groups.end());
+  CHECK_FALSE(peer_credentials(listening()));  // of TCP
 }
 
 TEST_CASE("a socket has one owner") {
