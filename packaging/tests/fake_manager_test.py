@@ -8,7 +8,6 @@ and restart. packaging/tests/nspawn tests the same with systemd.
 
 import collections
 import itertools
-import json
 import os
 import pathlib
 import re
@@ -25,24 +24,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "daemon"))
 
-from harness import (PROGRAM, SANITIZED, SECONDS, Client, Daemon, DaemonTest,  # noqa: E402
+from harness import (PROGRAM, SANITIZED, SECONDS, Client, DaemonTest, Process,  # noqa: E402
                      StandingClock, run, until)
-
-
-# Replaces the work of systemd between fork and exec: the sockets become descriptors 3 and up, and
-# the process writes its id into the environment. The process becomes the daemon, so it keeps its
-# id.
-LAUNCHER = """
-import fcntl, json, os, sys
-descriptors = json.loads(sys.argv[1])
-moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in descriptors]
-os.closerange(3, 100)
-for number, descriptor in enumerate(moved):
-    os.dup2(descriptor, 3 + number)
-me = str(os.getpid())
-os.environ.update({name: me for name in ("LISTEN_PID", "WATCHDOG_PID") if name not in os.environ})
-os.execv(sys.argv[2], sys.argv[2:])
-"""
 
 
 DRAIN_TIMED_OUT = 79  # the exit code
@@ -117,36 +100,6 @@ class Manager:
             return [pairs["STATUS"] for _, _, pairs in self.messages[after:] if "STATUS" in pairs]
 
 
-class Supervised(Daemon):
-    """A daemon that got its sockets and NOTIFY_SOCKET from its manager."""
-
-    def __init__(self, flags, sockets=(), names=None, manager=None, environment=None,
-                 listeners=None):
-        variables = dict(environment or {})
-        if sockets:
-            variables["LISTEN_FDS"] = str(len(sockets))
-        if names is not None:
-            variables["LISTEN_FDNAMES"] = ":".join(names)
-        if manager:
-            variables["NOTIFY_SOCKET"] = manager.path
-        descriptors = [each.fileno() for each in sockets]
-        command = [sys.executable, "-I", "-S", "-c", LAUNCHER, json.dumps(descriptors), PROGRAM]
-        self.expected_code = 0
-        self.lines = []
-        self.addresses = []
-        self.http_addresses = []
-        self.log_ended = False
-        self.changed = threading.Condition()
-        read_end, write_end = os.pipe()
-        self.process = subprocess.Popen([*command, *flags], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=write_end,
-                                        pass_fds=descriptors, env=os.environ | variables)
-        os.close(write_end)
-        self.reader = threading.Thread(target=self.read_log, args=(read_end,), daemon=True)
-        self.reader.start()
-        self.wait_for_listeners(len(sockets) if listeners is None else listeners)
-
-
 class ManagerTest(DaemonTest):
     numbers = itertools.count()  # of the managers
 
@@ -167,11 +120,16 @@ class ManagerTest(DaemonTest):
         listener.listen(4096)
         return listener
 
-    def supervise(self, *flags, **options):
-        daemon = Supervised(flags, **options)
-        self.daemons.append(daemon)
-        self.addCleanup(self.end, daemon)
-        return daemon
+    def supervise(self, *flags, sockets=(), names=None, manager=None, environment=None,
+                  listeners=None):
+        """A daemon that got its sockets and NOTIFY_SOCKET from its manager."""
+        variables = dict(environment or {})
+        if names is not None:
+            variables["LISTEN_FDNAMES"] = ":".join(names)
+        if manager:
+            variables["NOTIFY_SOCKET"] = manager.path
+        return self.start(*flags, listen=None, sockets=sockets, environment=variables,
+                          listeners=len(sockets) if listeners is None else listeners)
 
     def serve(self, *flags, **options):
         """A daemon with a TCP socket and a manager that has received READY=1."""
@@ -194,20 +152,14 @@ class ManagerTest(DaemonTest):
     def supervise_refused(self, sockets, names, *flags):
         """Starts a daemon that fails to start: (exit code, its lines on stderr). One that serves is
         ended, with code 0."""
-        descriptors = [each.fileno() for each in sockets]
         manager = self.manager()
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", LAUNCHER, json.dumps(descriptors), PROGRAM, *flags],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            pass_fds=descriptors,
-            env=os.environ | {"LISTEN_FDS": str(len(sockets)), "LISTEN_FDNAMES": ":".join(names),
-                              "NOTIFY_SOCKET": manager.path})
+        daemon = Process([PROGRAM, *flags], sockets=sockets, environment={
+            "LISTEN_FDNAMES": ":".join(names), "NOTIFY_SOCKET": manager.path})
         try:
-            until("its end", lambda: process.poll() is not None or manager.times("READY"))
+            until("its end", lambda: daemon.process.poll() is not None or manager.times("READY"))
         finally:
-            process.terminate()
-            _, errors = process.communicate()
-        return process.returncode, errors.splitlines()
+            code = daemon.end()
+        return code, daemon.lines
 
 
 def address_of(listener):
@@ -428,27 +380,15 @@ class Sockets(ManagerTest):
         # this process alone.
         number = os.getpid() + (1 << 16)
         tcp = f"127.{number >> 16}.{number >> 8 & 255}.{number & 255}:11397"
-        log = []
-        process = subprocess.Popen(
-            [program, "-l", path, "-l", tcp, "--fdname=local:tcp", PROGRAM],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            text=True)
-        reader = threading.Thread(target=lambda: log.extend(process.stderr), daemon=True)
-        reader.start()
+        activator = Process([program, "-l", path, "-l", tcp, "--fdname=local:tcp", PROGRAM])
         try:
             # The first connection starts the daemon, so the test must not connect to check.
-            until("its sockets", lambda: len(re.findall("Listening on", "".join(log))) == 2
-                  or process.poll() is not None)
-            self.assertIsNone(process.poll(), log)
+            activator.wait_for_line("Listening on", 2)
             for address, name in (("unix:" + path, "local"), (tcp, "tcp")):
                 self.assertEqual(self.list_tube_used_at(address), "USING default")
-                line = f"listening address={address} inherited={name}"
-                until(line, lambda line=line: line in "".join(log))
+                activator.wait_for_line(f"listening address={address} inherited={name}")
         finally:
-            process.terminate()
-            self.assertEqual(process.wait(SECONDS), 0, log)
-            reader.join(SECONDS)
-            process.stderr.close()
+            self.assertEqual(activator.end(), 0, activator.lines)
 
 
 class Notify(ManagerTest):

@@ -5,7 +5,6 @@ However often it is refused, the server sees few connections of it.
 $TUBED_PROGRAM is the daemon.
 """
 
-import hashlib
 import pathlib
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "daemon"))
 
-from harness import SECONDS, DaemonTest, until  # noqa: E402
+from harness import SECONDS, DaemonTest, until, write_tokens  # noqa: E402
 
 # It is one connection to the program, and one call that never returns.
 PROGRAM = """
@@ -42,9 +41,7 @@ class Reconnects(DaemonTest):
         self.assertLessEqual(connections, seconds / HELD + 1)
 
     def test_without_a_token(self):
-        tokens = self.directory / "tokens"
-        tokens.write_text(f"one sha256:{hashlib.sha256(TOKEN.encode()).hexdigest()}\n", encoding="utf-8")
-        tokens.chmod(0o600)
+        tokens = write_tokens(self.directory / "tokens", {"one": TOKEN})
         path = self.write_config(f'[auth]\ntokens = "{tokens}"\n'
                                  '[[listen]]\naddress = "127.0.0.1:0"\nauth = "token"\n'
                                  '[[role]]\nname = "r"\nverbs = ["inspect"]\ntokens = ["one"]\n')

@@ -16,97 +16,38 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
-import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "daemon"))
+
+import harness  # noqa: E402
+from harness import SECONDS, Daemon, parse_address, start_beanstalkd  # noqa: E402
 
 INTERPRETERS = {".rb": "ruby", ".php": "php", ".mjs": "node"}
-# The last resort against a hang: the start and the end of a server, an installation, a client.
-SECONDS = 600
 
 
-class Failure(Exception):
-    pass
+def check(claim, holds):
+    if not holds:
+        raise AssertionError(claim)
+    print(f"ok    {claim}")
 
 
-class Server:
-    """One server process. Its stderr is kept, and shown if something failed."""
-
-    def __init__(self, command, **options):
-        self.log = []
-        self.address = None
-        self.listening_or_ended = threading.Event()
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, **options)
-        self.reader = threading.Thread(target=self.read_log, daemon=True)
-        self.reader.start()
-
-    def read_log(self):
-        for raw in self.process.stdout:
-            line = raw.decode("utf-8", "replace").rstrip()
-            self.log.append(line)
-            found = re.search(r"\baddress=\"?(127\.0\.0\.1):(\d+)", line)
-            if "listening" in line and found:
-                self.address = found[1], int(found[2])
-                self.listening_or_ended.set()
-        self.listening_or_ended.set()
-
-    def wait_for_address(self):
-        self.listening_or_ended.wait(SECONDS)
-        if not self.address:
-            raise Failure(f"the server ended, or did not log its address within "
-                          f"{SECONDS} s")
-        return self.address
-
-    def end(self):
-        """Ends this process and no other; fails if it had ended already or does not end."""
-        died = self.process.poll()
-        if died is not None:
-            self.reader.join(SECONDS)
-            raise Failure(f"the server ended by itself with {died}")
-        self.process.terminate()
-        try:
-            code = self.process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise Failure(f"the server did not end within {SECONDS} s of SIGTERM") from None
-        finally:
-            self.reader.join(SECONDS)
-        if code not in (0, -signal.SIGTERM):  # the report of a sanitizer, or an assertion
-            raise Failure(f"the server ended with {code}")
+def start_tubed(program):
+    harness.PROGRAM = program
+    return Daemon(["--listen", "127.0.0.1:0"])
 
 
-def start_tubed(path, directory):
-    server = Server([path, "--listen", "127.0.0.1:0"], cwd=directory)
-    return server, server.wait_for_address
+STARTERS = {"tubed": start_tubed, "beanstalkd": lambda program: start_beanstalkd(program=program)}
 
 
-# beanstalkd cannot choose a free port, but accepts a listening socket as systemd passes it: as
-# descriptor 3, with LISTEN_PID naming the receiving process.
-HAND_OVER = """
-import os, sys
-os.dup2(int(sys.argv[1]), 3)
-os.set_inheritable(3, True)
-os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-
-
-def start_beanstalkd(path, directory):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = listener.getsockname()
-        server = Server([sys.executable, "-c", HAND_OVER, str(listener.fileno()), path],
-                        cwd=directory, pass_fds=(listener.fileno(),))
-    return server, lambda: address
-
-
-STARTERS = {"tubed": start_tubed, "beanstalkd": start_beanstalkd}
+def end(server):
+    """Ends the server; fails if it had ended already, or reports an error by its exit code."""
+    died = server.process.poll()
+    code = server.end()
+    if died is not None or code != server.expected_code:
+        raise AssertionError(f"the server ended with {code}")
 
 
 def install_from_npm(directory, source=None):
@@ -134,9 +75,9 @@ def install_from_npm(directory, source=None):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Failure(f"npm install: {error}") from None
+        raise AssertionError(f"npm install: {error}") from None
     if done.returncode != 0:
-        raise Failure(f"npm install ended with {done.returncode}:\n{done.stdout}")
+        raise AssertionError(f"npm install ended with {done.returncode}:\n{done.stdout}")
 
 
 def run_client(script, address, npm_dir):
@@ -148,32 +89,30 @@ def run_client(script, address, npm_dir):
         return subprocess.run(command, env=environment, timeout=SECONDS, check=False,
                               stdin=subprocess.DEVNULL).returncode
     except OSError as error:
-        raise Failure(f"{script.name}: {error}") from None
+        raise AssertionError(f"{script.name}: {error}") from None
     except subprocess.TimeoutExpired:
-        raise Failure(f"{script.name} did not end within {SECONDS} s") from None
+        raise AssertionError(f"{script.name} did not end within {SECONDS} s") from None
 
 
 def run(options):
     if options.npm_dir:
         install_from_npm(options.npm_dir)
-    with tempfile.TemporaryDirectory(prefix="tubed-client-") as directory:
-        path = str(pathlib.Path(options.server).resolve())
-        server, address = STARTERS[options.kind or pathlib.Path(path).name](path, directory)
-        problems = []
-        try:
-            code = run_client(options.script, address(), options.npm_dir)
-        except Failure as problem:
-            code = 1
-            problems.append(problem)
-        finally:
-            try:
-                server.end()
-            except Failure as problem:
-                problems.append(problem)
+    path = str(pathlib.Path(options.server).resolve())
+    server = STARTERS[options.kind or pathlib.Path(path).name](path)
+    problems = []
+    try:
+        code = run_client(options.script, parse_address(server.addresses[0])[1], options.npm_dir)
+    except AssertionError as problem:
+        code = 1
+        problems.append(problem)
+    try:
+        end(server)
+    except AssertionError as problem:
+        problems.append(problem)
     for problem in problems:
         print(f"run_client: {problem}", file=sys.stderr)
     if problems or code != 0:
-        print("run_client: the server's last lines:", *server.log[-40:], sep="\n  ",
+        print("run_client: the server's last lines:", *server.lines[-40:], sep="\n  ",
               file=sys.stderr)
     if problems:
         return 1
@@ -198,7 +137,7 @@ def main():
     options.script = options.script.resolve()
     try:
         return run(options)
-    except (Failure, OSError) as error:
+    except (AssertionError, OSError) as error:
         print(f"run_client: {error}", file=sys.stderr)
         return 1
 

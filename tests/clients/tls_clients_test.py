@@ -16,11 +16,11 @@ import sys
 import tempfile
 
 import run_client
+from run_client import check
+from certificates import Authority  # of tests/daemon, which run_client has found
+from harness import SECONDS, Daemon, Process, parse_address
 
-SECONDS = run_client.SECONDS
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "daemon"))
-from certificates import Authority  # noqa: E402
 
 STUNNEL = """
 foreground = yes
@@ -34,12 +34,6 @@ verifyChain = yes
 checkHost = localhost
 CAfile = {ca}
 """
-
-
-def check(claim, holds):
-    if not holds:
-        raise run_client.Failure(claim)
-    print(f"ok    {claim}")
 
 
 def run_program(command, environment):
@@ -67,33 +61,19 @@ def programs(_, address, ca):
     run_program(["node", str(HERE / "tls.mjs")], environment)
 
 
-# stunnel cannot choose a port, but takes a listening socket as descriptor 3, like a service of
-# systemd: LISTEN_PID is the id of the process that inherits it.
-HAND_OVER = """
-import os, sys
-os.dup2(int(sys.argv[1]), 3)
-os.set_inheritable(3, True)
-os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-os.execvp(sys.argv[2], sys.argv[2:])
-"""
-
-
 def through_stunnel(directory, address, ca):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         settings = directory / "stunnel.conf"
         settings.write_text(STUNNEL.format(accept=f"127.0.0.1:{port}", host=address[0],
                                            port=address[1], ca=ca), encoding="utf-8")
-        process = subprocess.Popen(
-            [sys.executable, "-c", HAND_OVER, str(listener.fileno()), "stunnel", str(settings)],
-            pass_fds=(listener.fileno(),), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        stunnel = Process(["stunnel", str(settings)], sockets=[listener])
     # The client waits in the backlog until stunnel accepts.
     try:
         run_program(["ruby", str(HERE / "beaneater.rb")],
                     {"TUBED_TEST_HOST": "127.0.0.1", "TUBED_TEST_PORT": str(port)})
     finally:
-        process.terminate()
-        process.wait(SECONDS)
+        stunnel.end()
 
 
 def run(directory, program):
@@ -104,15 +84,15 @@ def run(directory, program):
                         f'tls.certificate = "{certificate.certificate}"\n'
                         f'tls.key = "{certificate.key}"\n', encoding="utf-8")
     for use in (programs, through_stunnel):
-        server = run_client.Server([program, "--config", str(settings)], cwd=directory)
+        server = Daemon(["--config", str(settings)], command=[program])
         try:
-            use(directory, server.wait_for_address(), authority.ca)
+            use(directory, parse_address(server.addresses[0])[1], authority.ca)
         except Exception:
-            print("tls_clients_test: the server's last lines:", *server.log[-20:], sep="\n  ",
+            print("tls_clients_test: the server's last lines:", *server.lines[-20:], sep="\n  ",
                   file=sys.stderr)
             raise
         finally:
-            server.end()
+            run_client.end(server)
 
 
 def main():
@@ -123,7 +103,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tubed-tls-clients-") as directory:
         try:
             run(pathlib.Path(directory), str(options.server.resolve()))
-        except (run_client.Failure, OSError, subprocess.TimeoutExpired) as error:
+        except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
             print(f"tls_clients_test: {error}", file=sys.stderr)
             return 1
     return 0

@@ -10,24 +10,17 @@ a job; a client without one, and a client that expects another host, are refused
 """
 
 import argparse
+import contextlib
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 
-import run_client
+from run_client import check
+from harness import SECONDS, Client, Process, connects, until  # of tests/daemon, which run_client has found
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "tls.md"
-SECONDS = run_client.SECONDS
-
-
-def check(claim, holds):
-    if not holds:
-        raise run_client.Failure(claim)
-    print(f"ok    {claim}")
 
 
 def block(text, pattern):
@@ -43,33 +36,13 @@ def replaced(text, *pairs):
     return text
 
 
-def connect(path):
-    """A connection to a socket of a program that has just been started."""
-    end = time.monotonic() + SECONDS
-    while True:
-        connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(SECONDS)
-        try:
-            connection.connect(str(path))
-            return connection
-        except OSError as error:
-            connection.close()
-            if time.monotonic() > end:
-                raise run_client.Failure(f"waited {SECONDS} s for {path.name}: {error}") from None
-            time.sleep(0.05)
-
-
 def conversation(path, sent):
     """All bytes received until the other side closes; nothing if it refuses."""
-    with connect(path) as connection:
-        try:
-            connection.sendall(sent)
-            received = b""
-            while chunk := connection.recv(4096):
-                received += chunk
-            return received
-        except (ConnectionError, BrokenPipeError):
-            return b""
+    until(f"{path.name} to listen", lambda: connects(path))
+    with contextlib.closing(Client(f"unix:{path}")) as client, contextlib.suppress(ConnectionError):
+        client.send(sent)
+        return client.rest()
+    return b""
 
 
 class Recipe:
@@ -107,7 +80,10 @@ class Recipe:
                   done.returncode == 0)
 
     def start(self, *command):
-        self.running.append(subprocess.Popen(command, cwd=self.directory, stdin=subprocess.DEVNULL))
+        self.running.append(Process(command, cwd=self.directory))
+
+    def wait_for(self, name):
+        until(f"{name} to listen", lambda: connects(self.directory / name))
 
     def stunnel(self, name, settings):
         (self.directory / f"{name}.conf").write_text(settings, encoding="utf-8")
@@ -117,9 +93,9 @@ class Recipe:
         self.make_certificates()
         self.load_settings()
         self.start(self.tubed, "-l", f"unix:{self.directory}/tubed")
-        connect(self.directory / "tubed").close()
+        self.wait_for("tubed")
         self.stunnel("server", self.server)
-        connect(self.directory / "tls").close()
+        self.wait_for("tls")
         self.stunnel("client", self.client)
         received = conversation(self.directory / "client",
                                 b"put 0 0 60 5\r\nhello\r\nreserve\r\ndelete 1\r\nquit\r\n")
@@ -141,13 +117,7 @@ class Recipe:
 
     def end(self):
         for process in reversed(self.running):
-            process.terminate()
-        for process in self.running:
-            try:
-                process.wait(SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.end()
 
 
 def main():
@@ -159,7 +129,7 @@ def main():
         recipe = Recipe(pathlib.Path(directory), str(options.server.resolve()))
         try:
             recipe.run()
-        except (run_client.Failure, OSError) as error:
+        except (AssertionError, OSError) as error:
             print(f"tls_page_test: {error}", file=sys.stderr)
             return 1
         finally:

@@ -13,37 +13,25 @@ worker is stopped while it has a job. The page marks a program with a comment be
 import argparse
 import os
 import pathlib
-import queue
 import re
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 
 import run_client
+from run_client import check
+import harness  # of tests/daemon, which run_client has found
+from harness import Client, Daemon, Process, until
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "workers.md"
 PROGRAM = re.compile(r"^<!-- (program|not run): (\S+) -->\n```\w+\n(.*?)^```$", re.M | re.S)
 FENCE = re.compile(r"^```(?:python|ruby|php|js|go)$", re.M)
 INTERPRETERS = run_client.INTERPRETERS | {".py": sys.executable}
-SECONDS = run_client.SECONDS
-
-
-def check(claim, holds):
-    if not holds:
-        raise run_client.Failure(claim)
-    print(f"ok    {claim}")
 
 
 def wait_until(what, holds):
-    end = time.monotonic() + SECONDS
-    while not holds():
-        if time.monotonic() > end:
-            raise run_client.Failure(f"waited {SECONDS} s until {what}")
-        time.sleep(0.02)
+    until(what, holds)
     print(f"ok    {what}")
 
 
@@ -58,8 +46,7 @@ def programs():
 class Server:
     """tubed on a constant port: the test owns the socket and passes it at each start."""
 
-    def __init__(self, path, directory):
-        self.path = path
+    def __init__(self, directory):
         self.journal = directory / "journal"
         self.journal.mkdir()
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -67,75 +54,26 @@ class Server:
         self.start()
 
     def start(self):
-        handed = self.listener.fileno()
-        self.process = run_client.Server(
-            [sys.executable, "-c", run_client.HAND_OVER, str(handed), self.path,
-             "-b", str(self.journal)], pass_fds=(handed,))
-        self.connection = socket.create_connection(("127.0.0.1", self.port), SECONDS)
-        self.replies = self.connection.makefile("rb")
+        self.daemon = Daemon(["-b", str(self.journal)], sockets=[self.listener])
+        self.client = Client(self.daemon.addresses[0])
 
     def end(self):
-        self.replies.close()
-        self.connection.close()
-        self.process.end()
-
-    def ask(self, command, body=b""):
-        self.connection.sendall(command.encode() + b"\r\n" + body)
-        words = self.replies.readline().decode().split()
-        if words and words[0] == "OK":
-            return self.replies.read(int(words[1]) + 2).decode()
-        return words
+        self.client.close()
+        run_client.end(self.daemon)
 
     def put(self, body):
-        self.ask("use mail")
-        return self.ask(f"put 1024 0 60 {len(body)}", body + b"\r\n")[1]
-
-    def number_of(self, command, key):
-        return int(re.search(rf"^{key}: (\d+)", self.ask(command), re.M)[1])
+        self.client.ask("use mail")
+        return self.client.put(body, priority=1024, ttr=60)
 
     def job(self, number):
         """State and delay; nothing if the job does not exist."""
-        stats = self.ask(f"stats-job {number}")
-        if stats == ["NOT_FOUND"]:
-            return None
-        return (re.search(r"^state: (\w+)", stats, re.M)[1],
-                int(re.search(r"^delay: (\d+)", stats, re.M)[1]))
+        stats = self.client.stats_if_found(f"stats-job {number}")
+        return stats and (stats["state"], stats["delay"])
 
 
-class Program:
-    """One running program of the page; its lines are read as they arrive."""
-
-    def __init__(self, file):
-        self.lines = queue.Queue()
-        self.process = subprocess.Popen([INTERPRETERS[file.suffix], str(file)], cwd=file.parent,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        for line in self.process.stdout:
-            print("     ", line, end="")
-            self.lines.put(line.strip())
-
-    def wait_for_line(self, text):
-        end = time.monotonic() + SECONDS
-        while True:
-            try:
-                line = self.lines.get(timeout=max(0, end - time.monotonic()))
-            except queue.Empty:
-                raise run_client.Failure(f"waited {SECONDS} s for the line {text!r}") from None
-            if line == text:
-                return
-
-    def wait_for_end(self):
-        try:
-            return self.process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
-            raise run_client.Failure(f"the program did not end within {SECONDS} s") from None
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+def start(file):
+    """A running program of the page; its lines are read as they arrive."""
+    return Process([INTERPRETERS[file.suffix], str(file)], stdout=True, cwd=file.parent)
 
 
 def fail_until_buried(server):
@@ -143,38 +81,39 @@ def fail_until_buried(server):
     for delay in 10, 20, 40, 80, 160:
         wait_until(f"the failing job is released for {delay} s",
                    lambda: server.job(number) == ("delayed", delay))
-        server.ask(f"kick-job {number}")
+        server.client.ask(f"kick-job {number}")
     wait_until("and then it is buried", lambda: server.job(number)[0] == "buried")
 
 
 def stop_in_a_job(server, worker):
     number = server.put(b"to: eve")
     wait_until("the worker has the job", lambda: (server.job(number) or ["done"])[0] != "ready")
-    worker.process.send_signal(signal.SIGTERM)
-    check("the worker ends with 0 after SIGTERM", worker.wait_for_end() == 0)
+    worker.signal(signal.SIGTERM)
+    check("the worker ends with 0 after SIGTERM", worker.wait() == 0)
     check("and has finished its job", server.job(number) is None)
 
 
 def exercise(server, producer, worker):
-    producing = Program(producer)
-    try:
-        check("the producer ends with 0", producing.wait_for_end() == 0)
-    finally:
-        producing.kill()
-    check("one job is ready", server.number_of("stats-tube mail", "current-jobs-ready") == 1)
-    working = Program(worker)
+    tube = "stats-tube mail"
+    producing = start(producer)
+    check("the producer ends with 0", producing.wait() == 0)
+    check("one job is ready", server.client.stats(tube)["current-jobs-ready"] == 1)
+    working = start(worker)
     try:
         working.wait_for_line("sent to: ada")
         wait_until("the worker has deleted it", lambda: server.job(1) is None)
-        check("it has touched the job", server.number_of("stats", "cmd-touch") == 3)
+        check("it has touched the job", server.client.stats()["cmd-touch"] == 3)
         fail_until_buried(server)
         server.end()
         server.start()
         check("the buried job exists after a restart",
-              server.number_of("stats-tube mail", "current-jobs-buried") == 1)
+              server.client.stats(tube)["current-jobs-buried"] == 1)
         server.put(b"to: bob")
         working.wait_for_line("sent to: bob")
         stop_in_a_job(server, working)
+    except BaseException:
+        print("the worker's lines:", *working.lines, sep="\n  ", file=sys.stderr)
+        raise
     finally:
         working.kill()
 
@@ -183,9 +122,10 @@ def run(options):
     if options.npm_dir:
         run_client.install_from_npm(options.npm_dir)
     sources = programs()
+    harness.PROGRAM = str(options.server.resolve())
     with tempfile.TemporaryDirectory(prefix="tubed-workers-") as directory:
         directory = pathlib.Path(directory)
-        server = Server(str(options.server.resolve()), directory)
+        server = Server(directory)
         files = [directory / f"{name}.{options.language}" for name in ("producer", "worker")]
         for file in files:
             code, replaced = re.subn(r"\b11300\b", str(server.port), sources[file.name])
@@ -207,7 +147,7 @@ def main():
     parser.add_argument("--npm-dir", type=pathlib.Path, help="where npm packages are installed")
     try:
         run(parser.parse_args())
-    except (run_client.Failure, OSError) as error:
+    except (AssertionError, OSError) as error:
         print(f"workers_test: {error}", file=sys.stderr)
         return 1
     return 0

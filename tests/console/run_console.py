@@ -21,7 +21,6 @@ A script ends with 0 if all its tests have passed.
 
 import argparse
 import contextlib
-import hashlib
 import http.server
 import json
 import os
@@ -33,7 +32,7 @@ import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "clients"), str(HERE.parent / "daemon"), str(HERE)]
-from harness import Client, Daemon, parse_address  # noqa: E402
+from harness import Client, Daemon, parse_address, write_tokens  # noqa: E402
 from run_client import install_from_npm  # noqa: E402
 import fill  # noqa: E402
 
@@ -109,10 +108,7 @@ class Load:
 
 def token_settings(directory):
     """Of a server whose clients authenticate with TOKENS."""
-    tokens = directory / "tokens"
-    tokens.write_text("".join(f"{name} sha256:{hashlib.sha256(token.encode()).hexdigest()}\n"
-                              for name, token in TOKENS.items()), encoding="utf-8")
-    tokens.chmod(0o600)
+    tokens = write_tokens(directory / "tokens", TOKENS)
     path = directory / "tubed.toml"
     path.write_text(f'http.api = "full"\nhttp.auth = "token"\nauth.tokens = "{tokens}"\n{ROLES}',
                     encoding="utf-8")

@@ -2,7 +2,6 @@
 reloads of all of them, and their log."""
 
 import grp
-import hashlib
 import json
 import os
 import pathlib
@@ -12,7 +11,7 @@ import time
 import unittest
 
 from certificates import Authority
-from harness import SECONDS, Client, StandingClock, tls_context, until
+from harness import SECONDS, Client, StandingClock, tls_context, until, write_tokens
 from tls_tests import TlsTest, table
 
 COMMANDS = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
@@ -36,15 +35,8 @@ ADMIN = role("admin", *FAMILIES, tokens=["admin-1"])
 class AccessTest(TlsTest):
     def setUp(self):
         super().setUp()
-        self.tokens = self.directory / "tokens"
-        self.write_tokens(TOKENS)
+        self.tokens = write_tokens(self.directory / "tokens", TOKENS)
         self.path = self.directory / "socket"
-
-    def write_tokens(self, tokens):
-        lines = [f"{name} sha256:{hashlib.sha256(token.encode()).hexdigest()}\n"
-                 for name, token in tokens.items()]
-        self.tokens.write_text("# the tokens of the test\n" + "".join(lines), encoding="utf-8")
-        self.tokens.chmod(0o600)
 
     def text(self, *parts, settings=""):
         return settings + table("", {"auth.tokens": self.tokens}) + "".join(parts)
@@ -503,7 +495,7 @@ class Reload(AccessTest):
         daemon = self.serve_roles(WEB, WORKER, ADMIN)
         admin, worker, web = (self.login(daemon, name)
                               for name in ("admin-1", "worker-1", "web-1"))
-        self.write_tokens({"admin-1": TOKENS["admin-1"], "web-1": "tbd_a-new-token"})
+        write_tokens(self.tokens, {"admin-1": TOKENS["admin-1"], "web-1": "tbd_a-new-token"})
         self.assertIn(" changed=auth.tokens ", self.reload_roles(daemon, WEB, WORKER, ADMIN))
         self.assert_closed(worker)
         self.assert_closed(web)
@@ -516,7 +508,7 @@ class Reload(AccessTest):
         """A client keeps its role if the same token gives it, under the same name."""
         daemon = self.serve_roles(WEB, WORKER, ADMIN)
         worker = self.login(daemon, "worker-1")
-        self.write_tokens({**TOKENS, "other": "tbd_other"})
+        write_tokens(self.tokens, {**TOKENS, "other": "tbd_other"})
         self.reload_roles(daemon, WEB, WORKER, ADMIN)
         self.assertEqual(worker.ask("list-tube-used"), "USING default")
         # The token gives another role now.

@@ -5,7 +5,6 @@ openapi_test.py."""
 
 import base64
 import contextlib
-import hashlib
 import http.client
 import json
 import multiprocessing
@@ -18,8 +17,8 @@ import threading
 import time
 import unittest
 
-from harness import (SANITIZED, SECONDS, Client, StandingClock, parse_address,
-                     raise_descriptor_limit, tls_context, until)
+from harness import (SANITIZED, SECONDS, Client, StandingClock, http_connection, parse_address,
+                     raise_descriptor_limit, tls_context, until, write_tokens)
 from tls_tests import Tls, TlsTest, table
 
 TOKENS = {"ops": "tbd_token-of-ops", "web": "tbd_token-of-web", "worker": "tbd_token-of-worker",
@@ -42,17 +41,6 @@ class Answer:
         return f"{self.status} {self.body[:300]!r}"
 
 
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=SECONDS)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(SECONDS)
-        self.sock.connect(self.path)
-
-
 class ApiTest(TlsTest):
     def serve(self, *flags, api="full", http_settings=None, settings="", **options):
         keys = {"http.listen": "127.0.0.1:0", "http.api": api, **(http_settings or {})}
@@ -65,13 +53,7 @@ class ApiTest(TlsTest):
         return self.reload(daemon, count)
 
     def connection(self, daemon, context=None):
-        address = daemon.http_addresses[0]
-        if address.startswith("unix:"):
-            return UnixConnection(address[len("unix:"):])
-        host, port = address.rsplit(":", 1)
-        if context:
-            return http.client.HTTPSConnection(host, int(port), timeout=SECONDS, context=context)
-        return http.client.HTTPConnection(host, int(port), timeout=SECONDS)
+        return http_connection(daemon.http_addresses[0], context)
 
     def ask(self, daemon, method, path, body=None, token=None, headers=None, context=None):
         """`body`: bytes, or the parameters of a request."""
@@ -293,10 +275,7 @@ class Reservations(ApiTest):
 
 class Rights(ApiTest):
     def settings(self, *roles):
-        tokens = self.directory / "tokens"
-        tokens.write_text("".join(f"{name} sha256:{hashlib.sha256(token.encode()).hexdigest()}\n"
-                                  for name, token in TOKENS.items()), encoding="utf-8")
-        tokens.chmod(0o600)
+        tokens = write_tokens(self.directory / "tokens", TOKENS)
         roles = roles or (
             {"name": "ops", "verbs": ["produce", "work", "inspect", "admin"], "tokens": ["ops"]},
             {"name": "web", "verbs": ["produce"], "tubes": ["mail.*"], "tokens": ["web"]},

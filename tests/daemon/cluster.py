@@ -2,7 +2,7 @@
 
 `Cluster` writes the settings of its nodes, bootstraps the first, adds the others through the admin
 socket of a node, and can kill, stop, freeze and start each. The cluster holds the ports of its nodes
-(held_ports.py), so that no other process gets a port before its node starts or while the node is down.
+(held_port()), so that no other process gets a port before its node starts or while the node is down.
 With `proxied`, the nodes reach each other through the proxies of cluster_net.py. `ClusterTest` is
 the base class of the tests.
 
@@ -16,15 +16,13 @@ import http.client
 import json
 import os
 import pathlib
-import socket
 import tempfile
 
 import harness
-from cluster_clients import as_dict
 from cluster_load import Load
 from cluster_net import Net
-from harness import SANITIZED, Client, Daemon, DaemonTest, until
-from held_ports import held_port
+from harness import (SANITIZED, Client, Daemon, DaemonTest, as_dict, held_port, http_request,
+                     until)
 
 NAMES = "abcdefg"
 # Election timeouts, in seconds. STEADY is the largest that a node accepts: no leader is replaced
@@ -39,29 +37,6 @@ EXIT_REMOVED = 80
 # The keys of stats-job that do not depend on the moment. A job that is delayed, or held over, gets
 # ready by itself.
 COMPARED = ("tube", "pri", "delay", "ttr", "releases", "buries", "kicks")
-
-
-class UnixHttp(http.client.HTTPConnection):
-    def __init__(self, path, seconds):
-        super().__init__("localhost", timeout=seconds)
-        self.path = str(path)
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
-
-
-def http_request(path, method, target, body=None, seconds=harness.SECONDS):
-    """An exchange with a unix socket; returns (status, text)."""
-    connection = UnixHttp(path, seconds)
-    try:
-        connection.request(method, target, None if body is None else json.dumps(body),
-                           {"Content-Type": "application/json"} if body is not None else {})
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-    finally:
-        connection.close()
 
 
 class Node:
@@ -480,6 +455,18 @@ class Cluster:
 
 
 class ClusterTest(DaemonTest):
+    def start_load(self, cluster, **options):
+        load = cluster.load(**({"clients": 30} | options))
+        load.next_put()
+        return load
+
+    def stop_load(self, load):
+        load.next_put()
+        report = load.stop()
+        print(summary(report), flush=True)
+        self.assert_clean(report)
+        return report
+
     def assert_clean(self, report):
         """The load has found no problem."""
         self.assertEqual(report["problem_count"], 0, "\n" + "\n".join(report["problems"]))

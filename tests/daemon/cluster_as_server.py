@@ -10,41 +10,19 @@ The other nodes end with this process, also if it is killed. Everything is in th
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 
-from held_ports import held_port
-
-PROGRAM = os.environ.get("TUBED_PROGRAM", "build/dev/src/tubed")
-SECONDS = 600  # the last resort against a hang
+from harness import PROGRAM, held_port, http_request, until
 
 
 def request(path, method, target, body=None):
     """An exchange by HTTP over a unix socket: (status, JSON), or (0, {}) while nothing answers."""
-    connection = http.client.HTTPConnection("localhost", timeout=SECONDS)
-    connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.sock.settimeout(SECONDS)
-        connection.sock.connect(path)
-        connection.request(method, target, body)
-        response = connection.getresponse()
-        text = response.read()
-        return response.status, json.loads(text) if text.startswith(b"{") else {}
+        status, text = http_request(path, method, target, body)
     except (OSError, http.client.HTTPException):
         return 0, {}
-    finally:
-        connection.close()
-
-
-def until(what, condition):
-    deadline = time.monotonic() + SECONDS
-    while not (result := condition()):
-        if time.monotonic() > deadline:
-            sys.exit(f"cluster_as_server: waited {SECONDS} s for: {what}")
-        time.sleep(0.003)
-    return result
+    return status, json.loads(text) if text.startswith("{") else {}
 
 
 class Node:
@@ -70,7 +48,7 @@ def form_cluster(path, first, others):
     until("the first node to serve", lambda: request(first.http, "GET", "/leader")[0] == 200)
     for node in others:
         until(f"node {node.name} to wait", lambda node=node: node.status().get("role") == "waiting")
-        body = json.dumps({"name": node.name, "address": node.address})
+        body = {"name": node.name, "address": node.address}
         until(f"node {node.name} to be added", lambda body=body: request(
             first.admin, "POST", "/cluster/add", body)[0] == 200)
     until("all nodes to vote", lambda: sum(

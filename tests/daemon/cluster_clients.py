@@ -12,6 +12,7 @@ import socket
 import time
 
 from cluster_checker import body_of
+from harness import as_dict, parse_reply
 
 TUBES = [b"load-%d" % number for number in range(4)]
 TTR = 100
@@ -22,26 +23,6 @@ GREETING_SECONDS = 0.4
 REPLY_SECONDS = 1.0
 RETRY_SECONDS = 0.05
 FIRST_RETRY_SECONDS = 0.005  # of client 0
-WITH_BODY = (b"RESERVED", b"FOUND", b"OK")
-
-
-def parse(data, begin):
-    """The reply at `begin`: (its words, its body or None, its end); None if it is incomplete."""
-    end = data.find(b"\r\n", begin)
-    if end < 0:
-        return None
-    words = bytes(data[begin:end]).split()
-    if not words or words[0] not in WITH_BODY:
-        return words, None, end + 2
-    body_end = end + 2 + int(words[-1])
-    if len(data) < body_end + 2:
-        return None
-    return words, bytes(data[end + 2:body_end]), body_end + 2
-
-
-def as_dict(block):
-    pairs = (line.split(": ", 1) for line in block.decode().splitlines()[1:])
-    return {key: int(value) if value.isdecimal() else value.strip('"') for key, value in pairs}
 
 
 class Command:
@@ -126,7 +107,7 @@ class Connection:
     def read_replies(self):
         now = time.monotonic()
         begin = 0
-        while self.in_flight and (reply := parse(self.input, begin)):
+        while self.in_flight and (reply := parse_reply(self.input, begin)):
             words, body, begin = reply
             self.client.on_reply(self.in_flight.popleft(), words, body, now)
         del self.input[:begin]

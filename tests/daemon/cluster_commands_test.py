@@ -9,14 +9,12 @@ names the player of transcripts.
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import unittest
 
 from cluster import Cluster, ClusterTest
 from differential_test import play
 from harness import PROGRAM, SANITIZED
-from ttr_soak import Beanstalkd
 
 HERE = pathlib.Path(__file__).resolve().parent
 TRANSCRIPTS = HERE.parent / "wire"
@@ -63,11 +61,8 @@ class Differential(ClusterTest):
     EXCHANGES = 1500
 
     def compare(self, nodes, seeds):
-        program = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
-        self.assertIsNotNone(program, "Debian's beanstalkd is needed")
         for seed in seeds:
-            original = Beanstalkd(program)
-            self.addCleanup(original.end)
+            original = self.start_beanstalkd()
             cluster = Cluster(self, nodes=nodes).start()
             difference = play(seed, self.EXCHANGES,
                               [original.addresses[0], cluster.leader().client_address])

@@ -13,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from cluster import CALM, EXIT_DAMAGED, QUICK, Cluster, ClusterTest, one_error_line, summary
+from cluster import CALM, EXIT_DAMAGED, QUICK, Cluster, ClusterTest, one_error_line
 from harness import Client, until
 from journal_full_test import PRIVATE, go_private
 
@@ -27,18 +27,6 @@ class Fault(ClusterTest):
         super().setUp()
         self.dice = random.Random(SEED)
         print(f"{self.id()}: seed {SEED}", flush=True)
-
-    def start_load(self, cluster, **options):
-        load = cluster.load(**({"clients": 30} | options))
-        load.next_put()
-        return load
-
-    def stop_load(self, load):
-        load.next_put()
-        report = load.stop()
-        print(summary(report), flush=True)
-        self.assert_clean(report)
-        return report
 
     def new_leader(self, cluster, old):
         """Waits until another node than `old` serves."""

@@ -10,8 +10,7 @@ import unittest
 
 from cluster_load import Load
 from cluster_net import Net, caller_of
-from harness import SECONDS, DaemonTest, until
-from held_ports import held_port
+from harness import SECONDS, DaemonTest, held_port, until
 
 
 def hello(name):

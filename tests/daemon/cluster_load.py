@@ -26,8 +26,8 @@ import threading
 import time
 
 from cluster_checker import Checker
-from cluster_clients import TUBES, make_client, parse
-from harness import until
+from cluster_clients import TUBES, make_client
+from harness import parse_address, parse_reply, until
 
 SWEEP_SECONDS = 0.05
 HANG_SECONDS = 600  # against a hang only
@@ -37,7 +37,7 @@ class Program:
     """The process with the load."""
 
     def __init__(self, options):
-        self.addresses = [self.parse_address(text) for text in options["addresses"]]
+        self.addresses = [parse_address(text) for text in options["addresses"]]
         self.dice = random.Random(options["seed"])
         self.think = options["think"]
         self.checker = Checker(options["grace"])
@@ -55,13 +55,6 @@ class Program:
         self.orders = b""
         self.done = False
         self.clients = [make_client(self, number) for number in range(options["clients"])]
-
-    @staticmethod
-    def parse_address(text):
-        if text.startswith("unix:"):
-            return socket.AF_UNIX, text[len("unix:"):]
-        host, port = text.rsplit(":", 1)
-        return socket.AF_INET, (host, int(port))
 
     def after(self, seconds, action):
         self.timer_number += 1
@@ -190,7 +183,7 @@ class ReplyReader:
         self.stream, self.data = stream, bytearray()
 
     def next(self):
-        while not (reply := parse(self.data, 0)):
+        while not (reply := parse_reply(self.data, 0)):
             chunk = self.stream.recv(1 << 17)
             if not chunk:
                 raise ConnectionResetError("the stream ended")

@@ -5,24 +5,12 @@ import shutil
 import time
 import unittest
 
-from cluster import CALM, EXIT_DAMAGED, EXIT_REMOVED, Cluster, ClusterTest, http_request, one_error_line, summary
-from harness import SANITIZED, Daemon, run, until
+from cluster import CALM, EXIT_DAMAGED, EXIT_REMOVED, Cluster, ClusterTest, one_error_line
+from harness import SANITIZED, Daemon, http_request, run, until
 from metrics_test import check_page
 
 
 class Members(ClusterTest):
-    def start_load(self, cluster, **options):
-        load = cluster.load(**({"clients": 30} | options))
-        load.next_put()
-        return load
-
-    def stop_load(self, load):
-        load.next_put()
-        report = load.stop()
-        print(summary(report), flush=True)
-        self.assert_clean(report)
-        return report
-
     def put_all_states(self, client):
         """Puts jobs and leaves them in every state, and pauses a tube."""
         for tube in ("one", "two"):

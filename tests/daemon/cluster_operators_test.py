@@ -7,9 +7,8 @@ import re
 import time
 import unittest
 
-from cluster import CALM, STEADY, Cluster, ClusterTest, http_request
-from cluster_clients import as_dict
-from harness import SANITIZED, DaemonTest, until
+from cluster import CALM, STEADY, Cluster, ClusterTest
+from harness import SANITIZED, DaemonTest, as_dict, http_request, until
 
 API = "/api/v1"
 # The operations that a node answers although it does not serve clients.

@@ -8,15 +8,12 @@ cmd-stats, because the test itself sends stats.
 """
 
 import argparse
-import os
 import random
 import re
-import shutil
 import sys
 import unittest
 
 import harness
-from ttr_soak import Beanstalkd
 
 TUBES = ("default", "a", "b", "c+d")
 # The tubes that are paused always exist, because a pause keeps its tube in tubed alone.
@@ -182,11 +179,8 @@ class Differential(harness.DaemonTest):
     exchanges = 1500
 
     def test_the_same_commands_get_the_same_bytes(self):
-        program = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
-        self.assertIsNotNone(program, "Debian's beanstalkd is needed")
         for seed in self.seeds:
-            original = Beanstalkd(program)
-            self.addCleanup(original.end)
+            original = self.start_beanstalkd()
             daemon = self.start()
             difference = play(seed, self.exchanges, [original.addresses[0], daemon.addresses[0]])
             self.assertIsNone(difference, "\n" + str(difference))

@@ -1,9 +1,11 @@
-"""Helpers of the daemon's tests: a tubed process, its log, and plain clients.
+"""Starts servers, waits for them and talks to them, for the tests of all folders.
 
-`Daemon` starts a process and reads its log in a thread. `Client` is a connection that sends and
-receives protocol text, and `TlsClient` one that encrypts it. `DaemonTest` is the base class of the
-tests: it ends the daemons and closes the clients that a test has opened. Every wait ends as soon as
-its condition is true; SECONDS only ends a test that hangs.
+`Process` starts a program and reads its output in a thread; `Daemon` is a process of tubed, and
+start_beanstalkd() returns one of beanstalkd. `Client` is a connection that sends and receives protocol
+text, and `TlsClient` one that encrypts it. `DaemonTest` is the base class of the tests: it ends the
+daemons and closes the clients that a test has opened. Every wait ends as soon as its condition is true;
+SECONDS only ends a test that hangs. The module imports no other of the tests, so that the tests of
+packages can copy it.
 
 $TUBED_PROGRAM names the daemon under test. ctest sets it; to run one file by hand:
 
@@ -11,11 +13,15 @@ $TUBED_PROGRAM names the daemon under test. ctest sets it; to run one file by ha
 """
 
 import contextlib
+import hashlib
+import http.client
 import itertools
+import json
 import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import socket
 import ssl
@@ -31,6 +37,7 @@ import warnings
 PROGRAM = str(pathlib.Path(os.environ.get("TUBED_PROGRAM", "build/dev/src/tubed")).resolve())
 # Under a sanitizer everything is slower, and its own memory makes memory figures useless.
 SANITIZED = bool(os.environ.get("TUBED_SANITIZED"))
+BEANSTALKD = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
 # The last resort against a hang: no machine is so slow or busy that a wait of a test takes ten minutes.
 SECONDS = 600
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -51,6 +58,32 @@ def until(what, condition, seconds=SECONDS):
 def passed(moment):
     """A condition for until(): time.monotonic() has reached `moment`."""
     return lambda: time.monotonic() >= moment
+
+
+class Elapsed:
+    """The seconds since an event that happens within a `with` block, such as the reply to a put.
+
+    The event and the moment at which the server computes a figure are known only up to the time that
+    the test takes, so all checks compare with an interval. Figures are whole seconds, hence 1."""
+
+    def __enter__(self):
+        self.earliest = time.monotonic()
+        return self
+
+    def __exit__(self, *_):
+        self.latest = time.monotonic()
+
+    def check_left(self, test, requested, figure):
+        """Checks the time left, figure(), of a time that began with the event."""
+        least = time.monotonic() - self.latest
+        left = figure()
+        most = time.monotonic() - self.earliest
+        test.assertGreaterEqual(left, requested - most - 1)
+        test.assertLessEqual(left, requested - least + 1)
+
+    def check_age(self, test, figure):
+        """Checks the time since the event, figure()."""
+        self.check_left(test, 0, lambda: -figure())
 
 
 def raise_descriptor_limit(least):
@@ -113,62 +146,88 @@ def parse_address(text):
     return family, (host.strip("[]"), int(port))
 
 
-class Daemon:
-    """A serving process. A thread reads its stderr, so that it never blocks on writing its log."""
+def connects(path):
+    """Whether a server listens at the unix socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
+
+
+def held_port(host="127.0.0.1"):
+    """A bound socket that holds a free port until it is closed: the kernel gives the port to no
+    other process, and a process that names the port can listen there, also several times in turn,
+    because all these sockets have SO_REUSEADDR and the one that holds the port does not listen."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind((host, 0))
+    return holder
+
+
+def write_tokens(path, tokens):
+    """Writes a file of tokens, as auth.tokens names it. `tokens`: each by its name."""
+    path.write_text("".join(f"{name} sha256:{hashlib.sha256(token.encode()).hexdigest()}\n"
+                            for name, token in tokens.items()), encoding="utf-8")
+    path.chmod(0o600)
+    return path
+
+
+# Replaces the work of systemd between fork and exec: the sockets become descriptors 3 and up, and
+# the process writes its id into the environment. The process becomes the server, so it keeps its id.
+LAUNCHER = """
+import fcntl, json, os, sys
+moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in json.loads(sys.argv[1])]
+os.closerange(3, 100)
+for number, descriptor in enumerate(moved):
+    os.dup2(descriptor, 3 + number)
+given = {"LISTEN_PID": str(os.getpid()), "WATCHDOG_PID": str(os.getpid())}
+if moved:
+    given["LISTEN_FDS"] = str(len(moved))
+os.environ.update({name: value for name, value in given.items() if name not in os.environ})
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+class Process:
+    """A process. A thread reads its output into `lines`, so that it never blocks on writing it: its
+    stderr, and with `stdout` also its standard output. `sockets`: listening sockets that it gets as
+    systemd passes them, for a server that cannot choose a free port."""
 
     ending = False  # it has had SIGTERM from end()
+    returned = 0  # the lines that next_line() has returned
 
-    def __init__(self, flags, environment=None, descriptors=None, file_bytes=None, listeners=1,
-                 command=None, pass_fds=()):
+    def __init__(self, command, environment=None, sockets=None, stdout=False, **options):
         self.expected_code = 0  # the exit code that the test expects
         self.lines = []
-        self.addresses = []
-        self.http_addresses = []  # logged before the others
         self.log_ended = False  # when no process has the log open
         self.changed = threading.Condition()
-        command = [*(command or [PROGRAM]), *flags]
-        if descriptors:  # the hard and the soft limit
-            command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
-        if file_bytes:  # POSIX counts in blocks of 512
-            command = ["sh", "-c", f'ulimit -f {file_bytes // 512}; exec "$0" "$@"', *command]
+        if sockets is not None:
+            options["pass_fds"] = [each.fileno() for each in sockets]
+            command = [sys.executable, "-I", "-S", "-c", LAUNCHER, json.dumps(options["pass_fds"]),
+                       *command]
         read_end, write_end = os.pipe()
         status = os.fstat(write_end)
         self.stderr_name = f"{status.st_dev}:{status.st_ino}"
-        if environment is None:
-            environment = {}
         variables = os.environ | {key: value.replace("STDERR", self.stderr_name)
-                                  for key, value in environment.items()}
+                                  for key, value in (environment or {}).items()}
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=write_end,
-                                        stdout=subprocess.DEVNULL, env=variables,
-                                        pass_fds=pass_fds)
+                                        stdout=write_end if stdout else subprocess.DEVNULL,
+                                        env=variables, **options)
         os.close(write_end)
         self.reader = threading.Thread(target=self.read_log, args=(read_end,), daemon=True)
         self.reader.start()
-        self.wait_for_listeners(listeners)
 
     def read_log(self, descriptor):
         with os.fdopen(descriptor, encoding="utf-8", errors="replace") as stream:
             for line in stream:
-                line = line.rstrip("\n")
                 with self.changed:
-                    self.lines.append(line)
-                    found = re.search(r'listening( for HTTP)?.*address"?[=:]"?([^" ]+)', line)
-                    if found:
-                        (self.http_addresses if found[1] else self.addresses).append(found[2])
+                    self.lines.append(line.rstrip("\n"))
+                    self.take(self.lines[-1])
                     self.changed.notify_all()
         with self.changed:
             self.log_ended = True
             self.changed.notify_all()
 
-    def wait_for_listeners(self, count):
-        def listening_or_ended():
-            return len(self.addresses) >= count or self.log_ended
-        with self.changed:
-            self.changed.wait_for(listening_or_ended, SECONDS)
-        if len(self.addresses) < count:
-            self.end()
-            raise AssertionError(f"the daemon ended, or did not open {count} listeners within "
-                                 f"{SECONDS} s: {self.lines}")
+    def take(self, line):
+        """Called for each line of the log."""
 
     @property
     def pid(self):
@@ -190,6 +249,14 @@ class Daemon:
             raise AssertionError(f"{len(found)} log lines with {text!r}, not {count}; the log has "
                                  f"{'ended' if self.log_ended else f'been read for {SECONDS} s'}")
         return found[count - 1]
+
+    def next_line(self):
+        """Waits for the line after that of the last call, and returns it."""
+        self.returned += 1
+        with self.changed:
+            self.changed.wait_for(lambda: len(self.lines) >= self.returned or self.log_ended, SECONDS)
+        assert len(self.lines) >= self.returned, f"no line after {self.lines[-5:]}"
+        return self.lines[self.returned - 1]
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -246,6 +313,110 @@ class Daemon:
         text = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
         fields = text.rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+class Daemon(Process):
+    """A tubed that serves."""
+
+    def __init__(self, flags, descriptors=None, file_bytes=None, listeners=1, command=None,
+                 **options):
+        self.addresses = []
+        self.http_addresses = []  # logged before the others
+        command = [*(command or [PROGRAM]), *flags]
+        if descriptors:  # the hard and the soft limit
+            command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
+        if file_bytes:  # POSIX counts in blocks of 512
+            command = ["sh", "-c", f'ulimit -f {file_bytes // 512}; exec "$0" "$@"', *command]
+        super().__init__(command, **options)
+        self.wait_for_listeners(listeners)
+
+    def take(self, line):
+        found = re.search(r'listening( for HTTP)?.*address"?[=:]"?([^" ]+)', line)
+        if found:
+            (self.http_addresses if found[1] else self.addresses).append(found[2])
+
+    def wait_for_listeners(self, count):
+        def listening_or_ended():
+            return len(self.addresses) >= count or self.log_ended
+        with self.changed:
+            self.changed.wait_for(listening_or_ended, SECONDS)
+        if len(self.addresses) < count:
+            self.end()
+            raise AssertionError(f"the daemon ended, or did not open {count} listeners within "
+                                 f"{SECONDS} s: {self.lines}")
+
+
+def start_beanstalkd(*flags, path=None, program=None):
+    """A Process of beanstalkd that listens: at the unix socket `path`, or at a free port of 127.0.0.1.
+    Its `addresses` has the address. It is ended by SIGTERM, which it does not handle."""
+    command = [program or BEANSTALKD, *flags]
+    assert command[0], "Debian's beanstalkd is needed"
+    if path:
+        server = Process([*command, "-l", f"unix:{path}"])
+        server.addresses = [f"unix:{path}"]
+        until("beanstalkd to listen", lambda: connects(path) or server.process.poll() is not None)
+    else:
+        with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+            server = Process(command, sockets=[listener])
+            server.addresses = ["%s:%d" % listener.getsockname()]
+    server.expected_code = -signal.SIGTERM
+    return server
+
+
+def http_connection(address, context=None):
+    """A connection to HOST:PORT or unix:PATH; with `context` by TLS."""
+    family, peer = parse_address(address)
+    if family == socket.AF_UNIX:
+        return UnixHttp(peer)
+    if context:
+        return http.client.HTTPSConnection(*peer, timeout=SECONDS, context=context)
+    return http.client.HTTPConnection(*peer, timeout=SECONDS)
+
+
+class UnixHttp(http.client.HTTPConnection):
+    def __init__(self, path, seconds=SECONDS):
+        super().__init__("localhost", timeout=seconds)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+def http_request(path, method, target, body=None):
+    """An exchange with a unix socket; returns (status, text)."""
+    with contextlib.closing(UnixHttp(path)) as connection:
+        connection.request(method, target, None if body is None else json.dumps(body),
+                           {"Content-Type": "application/json"} if body is not None else {})
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+
+def parse_reply(data, begin):
+    """The reply at `begin`: (its words, its body or None, its end); None if it is incomplete."""
+    end = data.find(b"\r\n", begin)
+    if end < 0:
+        return None
+    words = bytes(data[begin:end]).split()
+    if not words or words[0] not in (b"RESERVED", b"FOUND", b"OK"):
+        return words, None, end + 2
+    body_end = end + 2 + int(words[-1])
+    if len(data) < body_end + 2:
+        return None
+    return words, bytes(data[end + 2:body_end]), body_end + 2
+
+
+def pairs_of(block):
+    """The body of a reply to stats: numbers as int, and strings as they are, with their quotes."""
+    pairs = (line.split(": ", 1) for line in block.decode().splitlines()[1:])
+    return {key: int(value) if value.isdecimal() else value for key, value in pairs}
+
+
+def as_dict(block):
+    """As pairs_of(), without the quotes."""
+    return {key: value.strip('"') if isinstance(value, str) else value
+            for key, value in pairs_of(block).items()}
 
 
 class Client:
@@ -349,15 +520,10 @@ class Client:
     def stats_if_found(self, command):
         self.send(command.encode() + b"\r\n")
         words = self.line().split()
-        return None if words == ["NOT_FOUND"] else self.pairs(self.body_after(words))
+        return None if words == ["NOT_FOUND"] else pairs_of(self.body_after(words))
 
     def reply_to_stats(self):
-        return self.pairs(self.body()[1])
-
-    @staticmethod
-    def pairs(block):
-        pairs = (line.split(": ", 1) for line in block.decode().splitlines()[1:])
-        return {key: int(value) if value.isdecimal() else value for key, value in pairs}
+        return pairs_of(self.body()[1])
 
     def pump(self, data, lines):
         """Sends `data` and meanwhile reads replies of `lines` lines; returns the last line."""
@@ -521,7 +687,7 @@ class TlsClient(Client):
 
 
 class DaemonTest(unittest.TestCase):
-    """Ends each daemon that a test starts, and prints its log when the test fails."""
+    """Ends each server that a test starts, and prints its log when the test fails."""
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory(prefix="tubed-daemon-")
@@ -535,6 +701,12 @@ class DaemonTest(unittest.TestCase):
         self.daemons.append(daemon)
         self.addCleanup(self.end, daemon)
         return daemon
+
+    def start_beanstalkd(self, *flags, **options):
+        server = start_beanstalkd(*flags, **options)
+        self.daemons.append(server)
+        self.addCleanup(self.end, server)
+        return server
 
     def end(self, daemon):
         self.assertEqual(daemon.end(), daemon.expected_code, daemon.lines[-20:])

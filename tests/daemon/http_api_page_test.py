@@ -4,42 +4,17 @@ import http.server
 import json
 import os
 import pathlib
-import queue
 import re
 import subprocess
 import sys
 import threading
 import unittest
 
-from harness import SECONDS, Client, DaemonTest, until
+from harness import SECONDS, Client, DaemonTest, Process, until
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "http-api.md"
 ADDRESS = "127.0.0.1:11380"
 BLOCK = re.compile(r"^(?:<!-- run: (\S+) -->\n)?```(\w+)\n(.*?)^```$", re.M | re.S)
-
-
-class Program:
-    """A running program of the page; its lines are read as they arrive."""
-
-    def __init__(self, file):
-        self.lines = queue.Queue()
-        self.process = subprocess.Popen([sys.executable, file], stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-
-    def read(self):
-        for line in self.process.stdout:
-            self.lines.put(line.rstrip("\n"))
-
-    def line(self):
-        return self.lines.get(timeout=SECONDS)
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.reader.join()
-        self.process.stdout.close()
 
 
 class HttpApiPage(DaemonTest):
@@ -55,8 +30,12 @@ class HttpApiPage(DaemonTest):
     def run_program(self, name):
         file = self.directory / name
         file.write_text(self.named(name), encoding="utf-8")
-        program = Program(file)
-        self.addCleanup(program.end)
+        return self.run_file(file)
+
+    def run_file(self, file):
+        """The running program; its lines are read as they arrive."""
+        program = Process([sys.executable, file], stdout=True)
+        self.addCleanup(program.kill)
         return program
 
     def connect_queue(self):
@@ -88,11 +67,11 @@ class HttpApiPage(DaemonTest):
         client = self.connect_queue()
         for body in (b"to: ada", b"\xff\xfe"):
             client.put(body)
-            self.assertEqual(worker.line(), f"{len(body)} bytes")
+            self.assertEqual(worker.next_line(), f"{len(body)} bytes")
         until("both jobs to be deleted", lambda: client.stats()["cmd-delete"] == 2)
         with self.producer() as producer:
             self.assertEqual(producer.wait(SECONDS), 0)
-        self.assertEqual(worker.line(), "7 bytes")
+        self.assertEqual(worker.next_line(), "7 bytes")
 
     def producer(self, **environment):
         """The page's put, with the functions of worker.py, which is in the directory."""
@@ -140,9 +119,8 @@ class HttpApiPage(DaemonTest):
         client.put(b"not a number")
         file = self.directory / "fails.py"
         file.write_text("from worker import *\nwork('mail', int)\n", encoding="utf-8")
-        program = Program(file)
-        self.addCleanup(program.end)
-        self.assertIn("job 1 is buried: invalid literal", program.line())
+        program = self.run_file(file)
+        self.assertIn("job 1 is buried: invalid literal", program.next_line())
         until("the burial", lambda: client.stats()["current-jobs-buried"] == 1)
 
     def test_the_program_that_watches(self):
@@ -151,7 +129,7 @@ class HttpApiPage(DaemonTest):
 
         def expect(tubes):
             line = str(tubes)
-            until(line, lambda: program.line() == line)
+            until(line, lambda: program.next_line() == line)
 
         expect({"default": 0, "mail": 0})
         client.put(b"x")

@@ -7,8 +7,7 @@ import pathlib
 import shutil
 import unittest
 
-from elapsed import Elapsed
-from harness import DaemonTest, preloaded, until
+from harness import DaemonTest, Elapsed, preloaded, until
 
 HOUR = 3600
 

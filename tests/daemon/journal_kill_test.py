@@ -20,7 +20,7 @@ import threading
 import time
 import unittest
 
-from harness import SANITIZED, SECONDS, Client, DaemonTest, run
+from harness import SANITIZED, SECONDS, Client, DaemonTest, as_dict, parse_reply, run
 
 ROUNDS = int(os.environ.get("TUBED_KILL_ROUNDS", "40" if SANITIZED else "200"))
 SEED = int(os.environ.get("TUBED_KILL_SEED", str(random.randrange(1 << 32))))
@@ -35,20 +35,6 @@ SECOND = 1  # a delay that ends during a round
 ROUNDING = 1  # of a time left, which is in whole seconds
 
 Command = collections.namedtuple("Command", "wire kind job detail", defaults=(b"", None))
-
-
-def parse(data, begin):
-    """The reply at `begin`: (its words, its body or None, its end); None if it is incomplete."""
-    end = data.find(b"\r\n", begin)
-    if end < 0:
-        return None
-    words = bytes(data[begin:end]).split()
-    if words[0] not in (b"RESERVED", b"FOUND", b"OK"):
-        return words, None, end + 2
-    body_end = end + 2 + int(words[-1])
-    if len(data) < body_end + 2:
-        return None
-    return words, bytes(data[end + 2:body_end]), body_end + 2
 
 
 @dataclasses.dataclass
@@ -112,7 +98,7 @@ class Sender:
             chunk = self.client.socket.recv(1 << 16)
             self.data += chunk
             begin = 0
-            while reply := parse(self.data, begin):
+            while reply := parse_reply(self.data, begin):
                 words, body, begin = reply
                 self.replies += 1
                 self.client.acknowledge(self.in_flight.popleft(), words, body)
@@ -441,7 +427,7 @@ class Kill(DaemonTest):
 
         def reply():
             nonlocal begin
-            while not (parsed := parse(data, begin)):
+            while not (parsed := parse_reply(data, begin)):
                 chunk = client.socket.recv(1 << 18)
                 assert chunk, "the stream ended"
                 data.extend(chunk)
@@ -488,11 +474,6 @@ class Kill(DaemonTest):
         print(f"{len(self.load.ids)} jobs were put; the journal ends in {current.name}",
               file=sys.stderr)
         self.assertGreater(int(current.suffix[1:]), ROUNDS // 4)
-
-
-def as_dict(block):
-    pairs = (line.split(": ", 1) for line in block.decode().splitlines()[1:])
-    return {key: int(value) if value.isdecimal() else value.strip('"') for key, value in pairs}
 
 
 if __name__ == "__main__":

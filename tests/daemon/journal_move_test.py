@@ -5,16 +5,13 @@ The commands of the page are played in a temporary directory, in their order: be
 the same unix socket in turn, and clients put and work all the time. packaging/tests/payload/beanstalkd.py
 runs the same commands on a machine with systemd."""
 
-import contextlib
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import unittest
 
-from harness import DaemonTest, until
-from moving import LONG, RetryingClients
+from harness import DaemonTest
+from moving import RetryingClients
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "installing.md"
 
@@ -44,17 +41,7 @@ class Move(DaemonTest):
         self.new = self.directory / "tubed"
         self.tubed = None
         self.old.mkdir()
-        program = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
-        self.assertIsNotNone(program, "Debian's beanstalkd is needed")
-        self.beanstalkd = subprocess.Popen(
-            [program, "-l", self.address, "-b", str(self.old)], stdin=subprocess.DEVNULL)
-        self.addCleanup(self.stop_beanstalkd)
-        until("beanstalkd to listen", self.socket.exists, LONG)
-
-    def stop_beanstalkd(self):
-        with contextlib.suppress(ProcessLookupError):
-            self.beanstalkd.terminate()
-        self.beanstalkd.wait()
+        self.beanstalkd = self.start_beanstalkd("-b", str(self.old), path=self.socket)
 
     # --- what the commands of the page do
 
@@ -67,7 +54,7 @@ class Move(DaemonTest):
         for line in text.splitlines():
             match line.split():
                 case ["systemctl", "disable", "--now", "beanstalkd.socket", "beanstalkd.service"]:
-                    self.stop_beanstalkd()
+                    self.beanstalkd.end()
                     self.socket.unlink()  # as systemd does
                     clients.meet_a_refusal()
                 case ["apt-get", "install", package] if package.startswith("../tubed_"):

@@ -9,26 +9,14 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import struct
 import subprocess
-import sys
 import time
 import unittest
 
-from elapsed import Elapsed
-from harness import SECONDS, Client, DaemonTest, run, until
+from harness import BEANSTALKD, SECONDS, DaemonTest, Elapsed, run, until
 
 HEADER_BYTES = 64
-# beanstalkd cannot pick a free port itself, but takes a listening socket as descriptor 3, like a
-# service of systemd.
-HAND_OVER = """
-import os, sys
-os.dup2(int(sys.argv[1]), 3)
-os.set_inheritable(3, True)
-os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-os.execv(sys.argv[2], sys.argv[2:])
-"""
 
 
 def crc32c(data):
@@ -446,27 +434,17 @@ class Refused(Journaled):
         self.assertEqual(client.stats()["current-jobs-ready"], 2)
 
     def test_a_directory_that_beanstalkd_uses(self):
-        program = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
-        self.assertIsNotNone(program, "Debian's beanstalkd is needed")
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            address = "%s:%d" % listener.getsockname()
-            process = subprocess.Popen([sys.executable, "-c", HAND_OVER, str(listener.fileno()),
-                                        program, "-b", str(self.journal)],
-                                       pass_fds=(listener.fileno(),), stdin=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.terminate)
-        client = Client(address)
-        self.addCleanup(client.close)
+        server = self.start_beanstalkd("-b", str(self.journal))
+        client = self.connect(server)
         client.put(b"it serves, so it has the lock")
         before = contents(self.journal)
-        self.refuse("in use", str(process.pid))
+        self.refuse("in use", str(server.pid))
         self.assertEqual(contents(self.journal), before)
 
     def test_beanstalkd_is_refused_while_tubed_uses_the_directory(self):
-        program = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
-        self.assertIsNotNone(program, "Debian's beanstalkd is needed")
+        self.assertIsNotNone(BEANSTALKD, "Debian's beanstalkd is needed")
         self.start_on_it()
-        done = subprocess.run([program, "-l", "127.0.0.1", "-p", "0", "-b", str(self.journal)],
+        done = subprocess.run([BEANSTALKD, "-l", "127.0.0.1", "-p", "0", "-b", str(self.journal)],
                               capture_output=True, timeout=SECONDS, check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(b"lock", done.stderr)

@@ -22,7 +22,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import SANITIZED, SECONDS, Client, DaemonTest, StandingClock, until
+from harness import SANITIZED, SECONDS, Client, DaemonTest, Process, StandingClock, until
 
 TUBES = 1_000 if SANITIZED else 10_000
 CONNECTIONS = 16
@@ -247,16 +247,13 @@ class Prometheus(HttpTest):
         config.write_text("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: tubed\n"
                           f"  static_configs: [{{targets: ['{daemon.http_addresses[0]}']}}]\n",
                           encoding="utf-8")
-        log = self.directory / "prometheus.log"
-        with log.open("wb") as stream:
-            process = subprocess.Popen(
-                [need("prometheus"), f"--config.file={config}", "--web.listen-address=127.0.0.1:0",
-                 f"--storage.tsdb.path={self.directory / 'data'}"],
-                stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
+        prometheus = Process(
+            [need("prometheus"), f"--config.file={config}", "--web.listen-address=127.0.0.1:0",
+             f"--storage.tsdb.path={self.directory / 'data'}"], stdout=True)
         try:
             def address():
-                self.assertIsNone(process.poll(), log.read_text(encoding="utf-8"))
-                return self.listening_address(process.pid)
+                self.assertFalse(prometheus.log_ended, prometheus.lines)
+                return self.listening_address(prometheus.pid)
             base = f"http://{until('Prometheus to listen', address)}"
 
             def samples():
@@ -270,12 +267,7 @@ class Prometheus(HttpTest):
                 return [each["value"][1] for each in found]
             until("Prometheus to show the jobs", lambda: samples() == ["7"])
         finally:
-            process.terminate()
-            try:
-                process.wait(SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            prometheus.end()
 
     @staticmethod
     def listening_address(pid):

@@ -3,7 +3,6 @@ daemon, and compares the answers with it: the status, the type of the content, a
 
 $TUBED_GENERATE_DOCS names the program that prints the description as JSON. ctest sets it."""
 
-import http.client
 import json
 import os
 import pathlib
@@ -11,7 +10,7 @@ import subprocess
 import unittest
 import urllib.parse
 
-from harness import SECONDS, DaemonTest
+from harness import SECONDS, DaemonTest, http_connection
 from tls_tests import table
 
 GENERATOR = os.environ.get("TUBED_GENERATE_DOCS", "build/dev/tools/docs/tubed-generate-docs")
@@ -93,8 +92,7 @@ class OpenApi(DaemonTest):
         return self.start("--config", self.write_config(table("", keys)))
 
     def request(self, daemon, method, path, body=None, headers=None):
-        host, port = daemon.http_addresses[0].rsplit(":", 1)
-        connection = http.client.HTTPConnection(host, int(port), timeout=SECONDS)
+        connection = http_connection(daemon.http_addresses[0])
         self.addCleanup(connection.close)
         connection.request(method, BASE + path, body=body, headers=headers or {})
         return connection.getresponse()

@@ -10,8 +10,7 @@ import shutil
 import unittest
 import urllib.request
 
-from elapsed import Elapsed
-from harness import DaemonTest, preloaded, run, until
+from harness import DaemonTest, Elapsed, preloaded, run, until
 from journal_restart_test import Journaled, quoted
 
 CONFIG = 78

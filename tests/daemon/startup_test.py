@@ -3,12 +3,11 @@ written, signals that are ignored or blocked, and too few threads and descriptor
 
 import itertools
 import signal
-import socket
 import subprocess
 import sys
 import unittest
 
-from harness import PROGRAM, SANITIZED, SECONDS, Client, DaemonTest, preloaded, until
+from harness import PROGRAM, SANITIZED, SECONDS, Client, DaemonTest, connects, preloaded, until
 
 # Ends as the program does that it becomes, whose words are its arguments.
 WITHOUT_SIGNALS = """
@@ -26,11 +25,6 @@ def shell(command, *arguments):
     done = subprocess.run(["bash", "-c", command, PROGRAM, *map(str, arguments)], check=False,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
     return done.returncode, done.stderr.decode()
-
-
-def connects(path):
-    with socket.socket(socket.AF_UNIX) as client:
-        return client.connect_ex(str(path)) == 0
 
 
 class ClosedDescriptors(DaemonTest):

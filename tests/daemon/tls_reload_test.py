@@ -5,27 +5,14 @@ import os
 import signal
 import socket
 import ssl
-import subprocess
-import sys
 import unittest
 
 from certificates import Authority, days_from_now, openssl
-from harness import PROGRAM, SANITIZED, SECONDS, Client, run, tls_context
+from harness import PROGRAM, SANITIZED, Client, Process, run, tls_context
 from tls_tests import LOCALHOST, Tls, TlsTest, table
 
 CONFIG = 78
 CANNOT_LISTEN = 69
-# As systemd passes sockets on: from descriptor 3, with LISTEN_PID naming the receiving process.
-HAND_OVER = """
-import fcntl, os, sys
-descriptors, names, *arguments = sys.argv[1:]
-copies = [fcntl.fcntl(int(one), fcntl.F_DUPFD_CLOEXEC, 100) for one in descriptors.split(",")]
-for at, copy in enumerate(copies):
-    os.dup2(copy, 3 + at)
-os.environ.update(LISTEN_FDS=str(len(copies)), LISTEN_PID=str(os.getpid()),
-                  LISTEN_FDNAMES=names)
-os.execv(arguments[0], arguments)
-"""
 
 
 def subject(client):
@@ -316,23 +303,18 @@ class Inherited(TlsTest):
         self.sockets.append(one)
         return f"unix:{path}" if path else "%s:%d" % one.getsockname()
 
-    def command(self, text, names=None):
-        names = names or ["clients"] * len(self.sockets)
-        descriptors = ",".join(str(one.fileno()) for one in self.sockets)
-        return [sys.executable, "-c", HAND_OVER, descriptors, ":".join(names), PROGRAM, "--config",
-                self.write_config(text)]
-
     def start_with_sockets(self, text):
         """A daemon that gets the sockets of bind()."""
-        return self.start(listen=None, listeners=len(self.sockets), command=self.command(text),
-                          pass_fds=[one.fileno() for one in self.sockets])
+        names = ":".join(["clients"] * len(self.sockets))
+        return self.start("--config", self.write_config(text), listen=None, sockets=self.sockets,
+                          listeners=len(self.sockets), environment={"LISTEN_FDNAMES": names})
 
     def refused(self, text, reason, names=None):
-        done = subprocess.run(self.command(text, names), stdin=subprocess.DEVNULL, text=True,
-                              capture_output=True, timeout=SECONDS, check=False,
-                              pass_fds=[one.fileno() for one in self.sockets])
-        self.assertEqual(done.returncode, CANNOT_LISTEN, done.stderr)
-        self.assertIn(f"tubed: {reason}", done.stderr)
+        names = ":".join(names or ["clients"] * len(self.sockets))
+        process = Process([PROGRAM, "--config", self.write_config(text)], sockets=self.sockets,
+                          environment={"LISTEN_FDNAMES": names})
+        self.assertEqual(process.wait(), CANNOT_LISTEN, process.lines)
+        self.assertIn(f"tubed: {reason}", "\n".join(process.lines))
 
     def test_a_socket_of_the_same_address_speaks_tls(self):
         tcp, local = self.bind(), self.bind(self.directory / "socket")

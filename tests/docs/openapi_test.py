@@ -28,7 +28,7 @@ def main():
     options = parser.parse_args()
     try:
         run_client.install_from_npm(options.npm_dir, HERE / "package.json")
-    except run_client.Failure as error:
+    except AssertionError as error:
         print(f"openapi_test: {error}", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory(prefix="tubed-openapi-") as directory:

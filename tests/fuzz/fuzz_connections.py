@@ -23,7 +23,6 @@ commands follow from the seed, except the ids in them, which are those of the se
 import argparse
 import collections
 import contextlib
-import hashlib
 import os
 import pathlib
 import random
@@ -446,10 +445,7 @@ class Fuzz:
         tokens = dict(TOKENS)
         if not is_start and self.random.random() < 0.2:
             del tokens[choose(tuple(tokens))]
-        path = self.directory / "tokens"
-        path.write_text("".join(f"{name} sha256:{hashlib.sha256(token.encode()).hexdigest()}\n"
-                                for name, token in tokens.items()), encoding="utf-8")
-        path.chmod(0o600)
+        path = harness.write_tokens(self.directory / "tokens", tokens)
         text = "".join((
             f'[journal]\ndirectory = "{journal or ""}"\nsegment_size = "64KiB"\n',
             f'sync = "{choose(("never", "50ms", "always", "1ms"))}"\n',

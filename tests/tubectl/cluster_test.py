@@ -6,14 +6,13 @@
 
 import json
 import os
-import pty
 import socket
 import subprocess
 import unittest
 
 from fake_admin import FakeAdmin, healthy_state, member
 from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, UNAVAILABLE, USAGE,
-                      TubectlTest, within)
+                      TubectlTest)
 
 NO_SERVER = "127.0.0.1:1"  # tubectl cluster does not use it
 NOBODY = 65534
@@ -369,21 +368,9 @@ class Changes(ClusterTest):
 
     def test_a_terminal_shows_what_is_waited_for(self):
         node = self.node(committed=1000)
-        leader, follower = pty.openpty()
-        process = self.popen(NO_SERVER, "cluster", "add", "d", "10.0.0.4", stderr=follower,
-                             stdout=subprocess.PIPE, environment={"TUBED_ADMIN": node.address})
-        os.close(follower)
-        shown = bytearray()
-
-        def read():
-            try:
-                while chunk := os.read(leader, 1 << 16):
-                    shown.extend(chunk)
-            except OSError:  # the end of a terminal's output
-                return True
-        within("the end of what the terminal is shown", read)
-        os.close(leader)
-        self.assertEqual(process.communicate(timeout=SECONDS)[0], b"d votes\n")
+        shown = self.on_terminal(NO_SERVER, "cluster", "add", "d", "10.0.0.4", stream="stderr",
+                                 stdout=subprocess.PIPE, environment={"TUBED_ADMIN": node.address})
+        self.assertEqual(self.output, b"d votes\n")
         self.assertIn(b"\rd is a standby that lacks 1000 entries\x1b[K\rd is a standby that "
                       b"lacks 500 entries\x1b[K", shown)
         self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)

@@ -21,8 +21,6 @@ import unittest
 from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, UNAVAILABLE, USAGE,
                       ScriptedServer, TubectlTest, until, within)
 
-from harness import PROGRAM  # noqa: E402  programs.py has made it found
-
 NOBODY = 65534
 DRAINING = ("draining: the server takes no new jobs; "
             "jobs left: 0 ready, 0 reserved, 0 delayed, 0 buried\n")
@@ -340,16 +338,6 @@ class Drain(TubectlTest):
             self.refused(USAGE, f"unix:{self.directory}/nobody", name, "now")
 
 
-# As systemd starts a server for a connection: the listening socket is descriptor 3.
-ACTIVATE = """
-import os, sys
-os.dup2(int(sys.argv[1]), 3)
-os.set_inheritable(3, True)
-os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-
-
 class WaitIdleOfADrain(TubectlTest):
     """Only the server that was busy becomes idle."""
 
@@ -546,18 +534,13 @@ class WaitIdleOfADrain(TubectlTest):
                 process = self.popen(f"unix:{path}", "wait-idle", *arguments,
                                      stderr=subprocess.PIPE, text=True)
                 self.assertTrue(select.select([listener], [], [], SECONDS)[0], "no connection came")
-                server = subprocess.Popen(
-                    [sys.executable, "-c", ACTIVATE, str(listener.fileno()), PROGRAM],
-                    pass_fds=[listener.fileno()], stderr=subprocess.DEVNULL)
-                try:
-                    _, errors = process.communicate(timeout=SECONDS)
-                    self.assertEqual(process.returncode, FAILURE, errors)
-                    self.assertIn("has only just started, for this connection", errors)
-                    # This connection has not started the server.
-                    self.tubectl(f"unix:{path}", "wait-idle")
-                finally:
-                    server.terminate()
-                    server.wait(SECONDS)
+                server = self.start(listen=None, sockets=[listener])
+                _, errors = process.communicate(timeout=SECONDS)
+                self.assertEqual(process.returncode, FAILURE, errors)
+                self.assertIn("has only just started, for this connection", errors)
+                # This connection has not started the server.
+                self.tubectl(f"unix:{path}", "wait-idle")
+                self.end(server)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import os
 import pathlib
 import pty
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from harness import SANITIZED, SECONDS, Client, DaemonTest, until  # noqa: E402
 
 TUBECTL = str(pathlib.Path(os.environ.get("TUBECTL_PROGRAM",
                                           "build/dev/src/tubectl/tubectl")).resolve())
-BEANSTALKD = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
 
 # Exit codes, as in tubectl(1).
 DONE, FAILURE, BURIED, USAGE, BAD_INPUT, UNAVAILABLE, IO, TIMED_OUT, NOT_ALLOWED = (
@@ -96,21 +94,8 @@ class TubectlTest(DaemonTest):
 
     def beanstalkd(self, *flags):
         """The address of a new beanstalkd: a unix socket, so that it needs no port."""
-        self.assertIsNotNone(BEANSTALKD, "Debian's beanstalkd is needed")
         path = self.directory / f"beanstalkd-{len(list(self.directory.iterdir()))}.sock"
-        process = subprocess.Popen([BEANSTALKD, "-l", f"unix:{path}", *flags],
-                                   stdin=subprocess.DEVNULL)
-
-        def end():
-            process.terminate()
-            process.wait(SECONDS)
-        self.addCleanup(end)
-
-        def connects():
-            with socket.socket(socket.AF_UNIX) as client:
-                return client.connect_ex(str(path)) == 0
-        until("beanstalkd to listen", connects)
-        return f"unix:{path}"
+        return self.start_beanstalkd(*flags, path=path).addresses[0]
 
     def servers(self):
         """A tubed and then a beanstalkd, each as a subtest. Sanitizers take many times as long for
@@ -152,10 +137,11 @@ class TubectlTest(DaemonTest):
     def tubectl_json(self, server, *arguments, stdin=b""):
         return json.loads(self.tubectl(server, *arguments, "--json", stdin=stdin))
 
-    def on_terminal(self, server, *arguments, environment=None):
-        """The output of a successful run on a terminal, as bytes."""
+    def on_terminal(self, server, *arguments, stream="stdout", environment=None, **options):
+        """What a terminal as this stream of a successful run is shown, as bytes. `output` is then the
+        standard output that was piped."""
         leader, follower = pty.openpty()
-        process = self.popen(server, *arguments, stdout=follower,
+        process = self.popen(server, *arguments, **(options | {stream: follower}),
                              environment={"TERM": "xterm"} | (environment or {}))
         os.close(follower)
         shown = bytearray()
@@ -168,7 +154,8 @@ class TubectlTest(DaemonTest):
                 return True
         within("the end of what the terminal is shown", read)
         os.close(leader)
-        self.assertEqual(process.wait(SECONDS), DONE)
+        self.output, _ = process.communicate(timeout=SECONDS)
+        self.assertEqual(process.returncode, DONE)
         return bytes(shown)
 
     def refused(self, code, server, *arguments, stdin=b""):

@@ -9,15 +9,11 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import unittest
 import uuid
 
-from programs import (BEANSTALKD, SECONDS, TUBECTL, UNAVAILABLE, USAGE, ScriptedServer, TubectlTest,
-                      until)
-
-from harness import PROGRAM  # noqa: E402  programs.py has made it found
+from programs import SECONDS, TUBECTL, UNAVAILABLE, USAGE, ScriptedServer, TubectlTest, until
 
 PROMPT = "ready> "
 
@@ -242,31 +238,18 @@ class TopTest(TubectlTest):
             terminal.wait_for_text("top wants 40 x 8")
 
     def start_at(self, name, path):
-        flags = {"tubed": [PROGRAM, "--listen"], "beanstalkd": [BEANSTALKD, "-l"]}[name]
-        process = subprocess.Popen([*flags, f"unix:{path}"], stdin=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
-
-        def end():
-            process.kill()
-            process.wait()
-        self.addCleanup(end)
-
-        def listens():
-            with socket.socket(socket.AF_UNIX) as client:
-                return client.connect_ex(str(path)) == 0
-        until("it to listen", listens)
-        return process
+        return (self.start(listen=f"unix:{path}") if name == "tubed" else
+                self.start_beanstalkd(path=path))
 
     def test_waits_for_a_server_that_went_away(self):
         for name in ("tubed", "beanstalkd"):
             with self.subTest(server=name):
                 path = self.directory / f"{name}-again.sock"
-                process = self.start_at(name, path)
+                server = self.start_at(name, path)
                 address = f"unix:{path}"
                 self.put(address, "mail", 4)
                 terminal = self.top(address)
-                process.kill()
-                process.wait()
+                server.kill()
                 shown = terminal.wait_for_text("NO SERVER", "trying again")
                 self.assertRegex(shown, "mail +4 ")
                 path.unlink()

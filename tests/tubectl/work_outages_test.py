@@ -10,7 +10,7 @@ import socket
 import subprocess
 import unittest
 
-from programs import BEANSTALKD, DONE, SECONDS, UNAVAILABLE, Client, ScriptedServer, until
+from programs import DONE, SECONDS, UNAVAILABLE, ScriptedServer, until
 from harness import preloaded  # noqa: E402  programs.py has made it found
 from work_tests import SHORT_TTR, WorkTest, is_alive, is_pending
 
@@ -54,24 +54,11 @@ class Outages(WorkTest):
         """Returns (its address, a function that ends it as a crash does)."""
         path = self.files / f"{name}.sock"
         if name == "tubed":
-            daemon = self.start(listen=f"unix:{path}")
-            return f"unix:{path}", daemon.kill
-        path.unlink(missing_ok=True)
-        process = subprocess.Popen([BEANSTALKD, "-l", f"unix:{path}"], stdin=subprocess.DEVNULL)
-
-        def kill():
-            process.kill()
-            process.wait(SECONDS)
-        self.addCleanup(kill)
-
-        def connects():
-            try:
-                Client(f"unix:{path}").close()
-            except OSError:
-                return False
-            return True
-        until("beanstalkd to listen", connects)
-        return f"unix:{path}", kill
+            server = self.start(listen=f"unix:{path}")
+        else:
+            path.unlink(missing_ok=True)
+            server = self.start_beanstalkd(path=path)
+        return f"unix:{path}", server.kill
 
     def both(self):
         for name in ("tubed", "beanstalkd"):

@@ -20,15 +20,15 @@ BODY is percent-encoded. A run changes all times, so run it only to change the r
 import argparse
 import pathlib
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
-SECONDS = 600
+sys.path.insert(0, str(HERE.parents[1] / "daemon"))
+from harness import Client, as_dict, start_beanstalkd  # noqa: E402
+
 FAR = 100_000_000  # three years: delayed jobs stay delayed during a run
 FIELDS = ("tube state pri age delay ttr time-left reserves timeouts releases buries kicks").split()
 
@@ -37,45 +37,24 @@ class Beanstalkd:
     """One process on a directory of binlogs, and one connection to it."""
 
     def __init__(self, program, directory):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.process = subprocess.Popen(
-            [program, "-l", "127.0.0.1", "-p", str(port), "-b", str(directory), "-f", "0",
-             "-s", "4096"], stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + SECONDS
-        while True:
-            try:
-                self.socket = socket.create_connection(("127.0.0.1", port), SECONDS)
-                break
-            except ConnectionRefusedError:
-                if time.monotonic() > deadline or self.process.poll() is not None:
-                    self.process.kill()
-                    raise
-                time.sleep(0.01)
-        self.replies = self.socket.makefile("rb")
+        self.process = start_beanstalkd("-b", str(directory), "-f", "0", "-s", "4096",
+                                        program=program)
+        self.client = Client(self.process.addresses[0])
 
     def kill(self):
         self.process.kill()
-        self.process.wait(SECONDS)
-        self.replies.close()
-        self.socket.close()
+        self.client.close()
 
     def command(self, line, body=None, expect=""):
-        data = line.encode() + b"\r\n"
-        if body is not None:
-            data += body + b"\r\n"
-        self.socket.sendall(data)
-        reply = self.replies.readline().decode().rstrip("\r\n")
+        self.client.send(line.encode() + b"\r\n" + (b"" if body is None else body + b"\r\n"))
+        reply = self.client.line()
         if not reply.startswith(expect):
             raise AssertionError(f"{line}: {reply}")
         return reply
 
     def payload(self, line):
-        reply = self.command(line).split()
-        if reply[0] not in ("OK", "FOUND", "RESERVED"):
-            return None
-        return self.replies.read(int(reply[-1]) + 2)[:-2]
+        words = self.command(line).split()
+        return self.client.body_after(words) if words[0] in ("OK", "FOUND", "RESERVED") else None
 
     def put(self, body, tube="default", pri=100, delay=0, ttr=60):
         self.command(f"use {tube}", expect="USING")
@@ -95,10 +74,7 @@ class Beanstalkd:
 
     def stats(self, job):
         text = self.payload(f"stats-job {job}")
-        if text is None:
-            return None
-        pairs = (line.split(": ", 1) for line in text.decode().splitlines()[1:])
-        return {key: value.strip('"') for key, value in pairs}
+        return text and {key: str(value) for key, value in as_dict(text).items()}
 
 
 def states(server):
@@ -183,7 +159,7 @@ def buried_order(server):
         server.command(f"use {tube}", expect="USING")
         while (reply := server.command("peek-buried")).startswith("FOUND"):
             job, size = map(int, reply.split()[1:])
-            server.replies.read(size + 2)
+            server.client.read(size + 2)
             order.setdefault(tube, []).append(job)
             server.command("kick 1", expect="KICKED 1")
     return order
@@ -236,9 +212,9 @@ def record(program, name, *scripts):
             if last:
                 # -f 0: every acknowledged change is in the files. The running process reports the
                 # order.
-                server.process.send_signal(19)
+                server.process.freeze()
                 shutil.copytree(directory, copies)
-                server.process.send_signal(18)
+                server.process.thaw()
                 order_before = buried_order(server)
             server.kill()
         folder = HERE / name
