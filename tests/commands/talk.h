@@ -1,8 +1,12 @@
-// Talk: a service and its conversations, for tests that send bytes and compare replies.
+// Talk: a service and its conversations, for tests that send bytes and compare replies. Such a
+// server has no loop and no sockets: the test moves its time and runs what is deferred.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "commands/conversation.h"
 #include "commands/service.h"
@@ -21,6 +25,13 @@ inline stats::Identity test_identity() {
           .started = kStart,
           .started_at = std::chrono::milliseconds(1'700'000'000'250)};
 }
+
+// A client: its conversation, if the connection has not ended, and the replies that it has
+// received.
+struct Talker {
+  std::unique_ptr<Conversation> conversation;
+  std::string received;
+};
 
 class Talk {
  public:
@@ -52,9 +63,49 @@ class Talk {
     return replies_of(conversation);
   }
 
+  // Resumes each conversation that has deferred work once. False: none has.
+  bool run_deferred() {
+    std::vector<SessionId> notified;
+    bool any = service.has_notified();
+    service.take_notified(notified);
+    for (Conversation* one : service.conversations()) {
+      if (one == nullptr) continue;
+      if (one->awaits_refusal()) one->refuse();
+      if (!one->can_resume()) continue;
+      any = true;
+      one->resume();
+    }
+    return any;
+  }
+
+  // Runs deferred work until none is left, takes the replies of these clients, and ends the
+  // connections that are over.
+  void run_until_idle(std::span<Talker> clients) {
+    for (bool again = true; again;) {
+      receive(clients);
+      again = run_deferred();
+      again = receive(clients) || again;
+    }
+    service.engine().check_invariants();
+  }
+
   void advance(Duration time) { service.begin_tick(service.now() + time); }
 
   Service service;
+
+ private:
+  // True: a connection has ended.
+  static bool receive(std::span<Talker> clients) {
+    bool ended = false;
+    for (Talker& client : clients) {
+      if (client.conversation == nullptr) continue;
+      client.received += protocol::take_replies(client.conversation->replies());
+      if (!client.conversation->finished()) continue;
+      client.conversation.reset();
+      ended = true;
+    }
+    return ended;
+  }
 };
 
 }  // namespace tubed::commands

@@ -23,11 +23,9 @@
 #include "api/script.h"
 #include "api/target.h"
 #include "base/assert.h"
-#include "commands/conversation.h"
-#include "commands/service.h"
 #include "json/json.h"
 #include "stats/stats.h"
-#include "tests/protocol/take_replies.h"
+#include "tests/commands/talk.h"
 
 namespace {
 
@@ -35,7 +33,6 @@ using namespace tubed;
 using commands::Conversation;
 using commands::Service;
 
-constexpr Time kStart{std::chrono::hours(1)};
 const std::vector<std::string> kHosts = {"queue.example"};
 
 struct Options {
@@ -91,22 +88,16 @@ void check_guard(const api::RequestHeaders& headers, bool may_change) {
 
 // --- The queue
 
-stats::Identity identity() {
-  stats::Identity identity;
-  identity.started = kStart;
-  return identity;
-}
-
-class World {
+// A small queue, which runs one request.
+class SmallQueue {
  public:
-  explicit World(const Options& options)
+  explicit SmallQueue(const Options& options)
       : options_(options),
-        service_({.job_bytes = 512,
-                  .job_memory_bytes = options.small ? 2048U : 1U << 20,
-                  .tubes = options.small ? 3U : 8U,
-                  .work_per_turn = 3},
-                 identity(), {[] { return stats::CpuTimes{}; }}) {
-    service_.begin_tick(kStart);
+        talk_({.job_bytes = 512,
+               .job_memory_bytes = options.small ? 2048U : 1U << 20,
+               .tubes = options.small ? 3U : 8U,
+               .work_per_turn = 3}) {
+    service_.begin_tick(commands::kStart);
     service_.set_roles({role_of(options)});
     Conversation other(service_);
     other.receive(
@@ -187,14 +178,15 @@ class World {
     const auto after = counts();
     for (std::size_t i = 0; i < after.size(); ++i)
       TUBED_ASSERT(after[i] == before_[i] || is_of_operation(after[i].first));
-    const stats::ServerCounters& counters = const_cast<World*>(this)->service_.counters();
+    const stats::ServerCounters& counters = service_.counters();
     TUBED_ASSERT(counters.count_of(stats::Counter::unknown_command) == 0);
     TUBED_ASSERT(counters.count_of(stats::Counter::expected_crlf) == 0);
     TUBED_ASSERT(counters.count_of(stats::Counter::bad_format) <= 1);
   }
 
   const Options& options_;
-  Service service_;
+  commands::Talk talk_;
+  Service& service_ = talk_.service;
   std::vector<std::pair<std::string, std::string>> before_;
 };
 
@@ -219,14 +211,14 @@ void request(const Options& options, std::optional<api::Method> method, std::str
     if (const auto problem = api::add_json(body, parameters))
       return TUBED_ASSERT(is_json(api::to_json(*problem)));
   }
-  World world(options);
+  SmallQueue queue(options);
   api::ScriptOptions made_with{
       .token = "cafe", .body_bytes = body.size(), .body_as_json = options.body_as_json};
   if (operation.kind == api::Kind::held) made_with.held = {.id = 1, .priority = 7};
   auto script = api::script_of(operation, std::move(parameters), made_with);
   if (const auto* problem = std::get_if<api::Problem>(&script))
     return TUBED_ASSERT(is_json(api::to_json(*problem)));
-  world.run(operation, *std::get<std::unique_ptr<api::Script>>(script), body);
+  queue.run(operation, *std::get<std::unique_ptr<api::Script>>(script), body);
 }
 
 }  // namespace

@@ -19,17 +19,14 @@
 #include <utility>
 #include <vector>
 
-#include "commands/conversation.h"
-#include "commands/service.h"
 #include "test_mode/test_mode.h"
-#include "tests/protocol/take_replies.h"
+#include "tests/commands/talk.h"
 
 namespace {
 
 using namespace tubed;
 using namespace tubed::commands;
 
-constexpr Time kStart{std::chrono::hours(1)};
 constexpr std::size_t kClients = 4;
 
 // How the clients of a script begin.
@@ -47,21 +44,14 @@ Role some_role(bool wide) {
   return role;
 }
 
-stats::Identity identity() {
-  stats::Identity identity;
-  identity.started = kStart;
-  return identity;
-}
-
-class World {
+class Play {
  public:
-  World(bool one_client, bool byte_by_byte, bool test_mode, Begin begin)
-      : service_({.job_bytes = 512,
-                  .job_memory_bytes = 1 << 16,
-                  .tubes = 8,
-                  .watches = 24,
-                  .work_per_turn = 50},
-                 identity(), {[] { return stats::CpuTimes{}; }}),
+  Play(bool one_client, bool byte_by_byte, bool test_mode, Begin begin)
+      : talk_({.job_bytes = 512,
+               .job_memory_bytes = 1 << 16,
+               .tubes = 8,
+               .watches = 24,
+               .work_per_turn = 50}),
         one_client_(one_client),
         byte_by_byte_(byte_by_byte),
         begin_(begin) {
@@ -85,10 +75,14 @@ class World {
       script.remove_prefix(1);
       const std::size_t client = one_client_ ? 0 : control % kClients;
       act(client, control / kClients, script);
-      run_until_idle();
-      service_.engine().check_invariants();
+      talk_.run_until_idle(clients_);
     }
-    return replies_;
+    std::array<std::string, kClients> replies;
+    for (std::size_t i = 0; i < kClients; ++i) {
+      replies[i] = std::move(clients_[i].received);
+      hide_input_memory(replies[i]);
+    }
+    return replies;
   }
 
  private:
@@ -102,10 +96,10 @@ class World {
         service_.begin_tick(service_.tick_time() + std::chrono::seconds(2));
         break;
       case 2:
-        clients_[client].reset();
+        clients_[client].conversation.reset();
         break;
       case 3:
-        if (clients_[client] != nullptr) clients_[client]->end_input();
+        if (clients_[client].conversation != nullptr) clients_[client].conversation->end_input();
         break;
       case 4:
         service_.set_draining(!service_.draining());
@@ -123,14 +117,13 @@ class World {
     script.remove_prefix(1);
     const std::string_view bytes = script.substr(0, length);
     script.remove_prefix(bytes.size());
-    if (clients_[client] == nullptr) {
-      clients_[client] = connect();
-    }
+    auto& conversation = clients_[client].conversation;
+    if (conversation == nullptr) conversation = connect();
     for (std::size_t at = 0; at < bytes.size();) {
       const std::size_t count = byte_by_byte_ ? 1 : bytes.size();
-      if (clients_[client] == nullptr) return;
-      clients_[client]->receive(bytes.substr(at, count));
-      run_until_idle();
+      if (conversation == nullptr) return;
+      conversation->receive(bytes.substr(at, count));
+      talk_.run_until_idle(clients_);
       at += count;
     }
   }
@@ -140,28 +133,6 @@ class World {
     if (begin_ == Begin::with_role) admission.role = service_.find_role("1");
     admission.takes_tokens = begin_ == Begin::with_token;
     return std::make_unique<Conversation>(service_, std::move(admission));
-  }
-
-  void run_until_idle() {
-    bool again = true;
-    while (again) {
-      service_.take_notified(notified_);
-      again = !notified_.empty();
-      for (std::size_t i = 0; i < kClients; ++i) again = resume_client(i) || again;
-    }
-  }
-
-  bool resume_client(std::size_t client) {
-    auto& conversation = clients_[client];
-    if (conversation == nullptr) return false;
-    replies_[client] += protocol::take_replies(conversation->replies());
-    hide_input_memory(replies_[client]);
-    if (conversation->awaits_refusal()) conversation->refuse();
-    const bool resumed = conversation->can_resume();
-    if (resumed) conversation->resume();
-    const bool over = conversation->finished() && conversation->replies().empty();
-    if (over) conversation.reset();
-    return resumed || over;
   }
 
   // Removes the value of input-memory: the size of unprocessed input depends on how it is cut.
@@ -180,14 +151,13 @@ class World {
     }
   }
 
-  Service service_;
+  Talk talk_;
+  Service& service_ = talk_.service;
   std::optional<test_mode::TestMode> test_mode_;
   bool one_client_;
   bool byte_by_byte_;
   Begin begin_;
-  std::array<std::unique_ptr<Conversation>, kClients> clients_;
-  std::array<std::string, kClients> replies_;
-  std::vector<SessionId> notified_;
+  std::array<Talker, kClients> clients_;
 };
 
 }  // namespace
@@ -196,10 +166,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view script(reinterpret_cast<const char*>(data), size);
   const bool test_mode = !script.empty() && (data[0] & 0x80) != 0;
   const auto begin = static_cast<Begin>(script.empty() ? 0 : data[0] >> 5 & 3);
-  World(false, false, test_mode, begin).play(script);
-  World(false, true, test_mode, begin).play(script);
-  const auto whole = World(true, false, test_mode, begin).play(script);
-  const auto cut = World(true, true, test_mode, begin).play(script);
+  Play(false, false, test_mode, begin).play(script);
+  Play(false, true, test_mode, begin).play(script);
+  const auto whole = Play(true, false, test_mode, begin).play(script);
+  const auto cut = Play(true, true, test_mode, begin).play(script);
   TUBED_ASSERT(whole == cut);
   return 0;
 }

@@ -48,8 +48,8 @@ struct Watched final : ChannelOwner {
   Readiness seen;
 };
 
-struct World {
-  World() {
+struct PipedChannel {
+  PipedChannel() {
     ignore_broken_pipes();
     channel = open_pipe_channel(loop, input.ends[0], output.ends[1], filters(),
                                 [this] { closed = true; });
@@ -82,62 +82,62 @@ struct World {
 }  // namespace
 
 TEST_CASE("input is filtered, and what a buffer does not hold is reported again") {
-  World world;
-  world.channel->want(true, false);
-  CHECK_FALSE(world.ready().readable);
-  world.send("abc");
-  CHECK(world.ready().readable);
-  CHECK(world.read(4) == "aabb");
-  CHECK(world.channel->has_unread());
-  world.channel->want(true, false);
-  CHECK(world.ready().readable);
-  CHECK(world.read(4) == "cc");
-  CHECK_FALSE(world.channel->has_unread());
-  CHECK(world.channel->read(std::span<char>()).kind == os::Transfer::Kind::would_block);
+  PipedChannel piped;
+  piped.channel->want(true, false);
+  CHECK_FALSE(piped.ready().readable);
+  piped.send("abc");
+  CHECK(piped.ready().readable);
+  CHECK(piped.read(4) == "aabb");
+  CHECK(piped.channel->has_unread());
+  piped.channel->want(true, false);
+  CHECK(piped.ready().readable);
+  CHECK(piped.read(4) == "cc");
+  CHECK_FALSE(piped.channel->has_unread());
+  CHECK(piped.channel->read(std::span<char>()).kind == os::Transfer::Kind::would_block);
 }
 
 TEST_CASE("output is filtered, and a full pipe takes no more until it is read") {
-  World world;
-  CHECK(world.channel->write("done").bytes == 4);
+  PipedChannel piped;
+  CHECK(piped.channel->write("done").bytes == 4);
   std::array<char, 8> text{};
-  CHECK(::read(world.output.ends[0], text.data(), text.size()) == 4);
+  CHECK(::read(piped.output.ends[0], text.data(), text.size()) == 4);
   CHECK(std::string(text.data(), 4) == "DONE");
   const std::string large(1 << 20, 'x');
-  const auto first = world.channel->write(large);
+  const auto first = piped.channel->write(large);
   CHECK(first.kind == os::Transfer::Kind::done);
   CHECK(first.bytes < large.size());
-  CHECK(world.channel->write(large).kind == os::Transfer::Kind::would_block);
-  world.channel->want(false, true);
-  CHECK_FALSE(world.ready().writable);
+  CHECK(piped.channel->write(large).kind == os::Transfer::Kind::would_block);
+  piped.channel->want(false, true);
+  CHECK_FALSE(piped.ready().writable);
   std::string taken(first.bytes, '\0');
-  CHECK(::read(world.output.ends[0], taken.data(), taken.size()) ==
+  CHECK(::read(piped.output.ends[0], taken.data(), taken.size()) ==
         static_cast<ssize_t>(taken.size()));
-  CHECK(world.ready().writable);
+  CHECK(piped.ready().writable);
 }
 
 TEST_CASE("the end of either side is noticed") {
-  World world;
-  world.channel->want(true, false);
-  world.send("a");
-  world.input.close_end(1);
-  world.ready();
-  CHECK(world.read(8) == "aa");
-  world.channel->want(true, false);
-  CHECK(world.ready().readable);
+  PipedChannel piped;
+  piped.channel->want(true, false);
+  piped.send("a");
+  piped.input.close_end(1);
+  piped.ready();
+  CHECK(piped.read(8) == "aa");
+  piped.channel->want(true, false);
+  CHECK(piped.ready().readable);
   std::array<char, 8> buffer;
-  CHECK(world.channel->read(std::span(buffer)).kind == os::Transfer::Kind::end);
-  world.output.close_end(0);
-  CHECK(world.channel->write("x").kind == os::Transfer::Kind::failed);
-  world.channel.reset();
-  CHECK(world.closed);
+  CHECK(piped.channel->read(std::span(buffer)).kind == os::Transfer::Kind::end);
+  piped.output.close_end(0);
+  CHECK(piped.channel->write("x").kind == os::Transfer::Kind::failed);
+  piped.channel.reset();
+  CHECK(piped.closed);
 }
 
 TEST_CASE("the descriptors are blocking again afterwards") {
-  World world;
-  CHECK((::fcntl(world.input.ends[0], F_GETFL) & O_NONBLOCK) != 0);
-  world.channel.reset();
-  CHECK((::fcntl(world.input.ends[0], F_GETFL) & O_NONBLOCK) == 0);
-  CHECK((::fcntl(world.output.ends[1], F_GETFL) & O_NONBLOCK) == 0);
+  PipedChannel piped;
+  CHECK((::fcntl(piped.input.ends[0], F_GETFL) & O_NONBLOCK) != 0);
+  piped.channel.reset();
+  CHECK((::fcntl(piped.input.ends[0], F_GETFL) & O_NONBLOCK) == 0);
+  CHECK((::fcntl(piped.output.ends[1], F_GETFL) & O_NONBLOCK) == 0);
 }
 
 TEST_CASE("what cannot be watched is refused, and reports no end") {

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
-#include "tests/protocol/take_replies.h"
-
 namespace tubed::wire {
 
 namespace {
-
-constexpr Time kStart{std::chrono::hours(1)};
 
 Limits limits_of(const Options& options) {
   Limits limits;
@@ -21,20 +17,10 @@ Limits limits_of(const Options& options) {
   return limits;
 }
 
-stats::Identity identity() {
-  return {.process_id = 1,
-          .instance = "0123456789abcdef",
-          .hostname = "host",
-          .os = "#1 SMP",
-          .platform = "x86_64",
-          .started = kStart};
-}
-
 }  // namespace
 
 InProcessDriver::InProcessDriver(const Options& options)
-    : service_(limits_of(options), identity(), {[] { return stats::CpuTimes{}; }}),
-      own_(service_) {}
+    : talk_(limits_of(options)), own_(talk_.service) {}
 
 InProcessDriver::~InProcessDriver() {
   connections_.clear();
@@ -42,7 +28,7 @@ InProcessDriver::~InProcessDriver() {
 
 void InProcessDriver::open(Client client) {
   connections_.resize(std::max(connections_.size(), client + 1));
-  connections_[client].conversation = std::make_unique<commands::Conversation>(service_);
+  connections_[client].conversation = talk_.connect();
 }
 
 void InProcessDriver::send(Client client, std::string_view bytes) {
@@ -60,7 +46,7 @@ void InProcessDriver::send(Client client, std::string_view bytes) {
 }
 
 Received InProcessDriver::receive(Client client, std::size_t) {
-  Connection& connection = connections_[client];
+  commands::Talker& connection = connections_[client];
   return {std::exchange(connection.received, {}), connection.conversation == nullptr};
 }
 
@@ -75,38 +61,19 @@ void InProcessDriver::close(Client client) {
 }
 
 void InProcessDriver::wait_until_idle() {
-  std::vector<SessionId> notified;
-  bool again = true;
-  while (again) {
-    service_.take_notified(notified);
-    again = !notified.empty();
-    for (Connection& connection : connections_) again = resume(connection) || again;
-  }
-  service_.engine().check_invariants();
-}
-
-// Takes the replies and resumes deferred work. True if work was resumed or the connection ended.
-bool InProcessDriver::resume(Connection& connection) {
-  auto& conversation = connection.conversation;
-  if (conversation == nullptr) return false;
-  connection.received += protocol::take_replies(conversation->replies());
-  const bool resumed = conversation->can_resume();
-  if (resumed) conversation->resume();
-  const bool over = conversation->finished() && conversation->replies().empty();
-  if (over) conversation.reset();
-  return resumed || over;
+  talk_.run_until_idle(connections_);
 }
 
 void InProcessDriver::advance(Duration time) {
-  const Time target = service_.now() + time;
+  const Time target = talk_.service.now() + time;
   for (;;) {
-    const engine::Deadlines due = service_.engine().next_deadlines();
-    const Time next = due.closing ? service_.now() : std::min({due.delay, due.ttr, due.pause});
+    const engine::Deadlines due = talk_.service.engine().next_deadlines();
+    const Time next = due.closing ? talk_.service.now() : std::min({due.delay, due.ttr, due.pause});
     if (next > target) break;
-    service_.begin_tick(next);
+    talk_.service.begin_tick(next);
     wait_until_idle();
   }
-  service_.begin_tick(target);
+  talk_.service.begin_tick(target);
   wait_until_idle();
 }
 

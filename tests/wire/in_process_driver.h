@@ -3,11 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "commands/conversation.h"
-#include "commands/service.h"
+#include "tests/commands/talk.h"
 #include "tests/wire/driver.h"
 
 namespace tubed::wire {
@@ -24,19 +22,12 @@ class InProcessDriver final : public Driver {
   void close(Client client) override;
   void wait_until_idle() override;
   void advance(Duration time) override;
-  void drain(bool on) override { service_.set_draining(on); }
+  void drain(bool on) override { talk_.service.set_draining(on); }
 
  private:
-  struct Connection {
-    std::unique_ptr<commands::Conversation> conversation;
-    std::string received;
-  };
-
-  bool resume(Connection& connection);
-
-  commands::Service service_;
+  commands::Talk talk_;
   commands::Conversation own_;  // the driver's own connection, which stats counts
-  std::vector<Connection> connections_;
+  std::vector<commands::Talker> connections_;
 };
 
 }  // namespace tubed::wire

@@ -1,5 +1,4 @@
-// World: a service in test mode without a socket, for tests. The test runs the conversations that
-// are deferred, as a server does.
+// TestModeServer: a server in test mode without sockets: a Talk with a control connection.
 #pragma once
 
 #include <memory>
@@ -18,10 +17,9 @@ using commands::Conversation;
 using commands::kStart;
 using commands::Talk;
 
-// A service in test mode, a control connection and clients.
-class World {
+class TestModeServer {
  public:
-  explicit World(ClockMode clock = ClockMode::manual)
+  explicit TestModeServer(ClockMode clock = ClockMode::manual)
       : mode(talk.service, clock, kStart, [this] { drain(false); }), control(talk.connect()) {
     this->mode.set_control(control->session());
   }
@@ -53,16 +51,9 @@ class World {
   }
   // Runs deferred conversations in turn until none is left.
   void settle() {
-    std::vector<SessionId> notified;
     bool any = true;
     for (int rounds = 0; any && rounds < 10'000; ++rounds) {
-      any = talk.service.has_notified();
-      talk.service.take_notified(notified);
-      for (Conversation* one : talk.service.conversations()) {
-        if (one == nullptr || !one->can_resume()) continue;
-        any = true;
-        one->resume();
-      }
+      any = talk.run_deferred();
       if (talk.service.next_deadlines().due(real)) {
         any = true;
         tick();
