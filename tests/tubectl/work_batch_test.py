@@ -12,7 +12,7 @@ import signal
 import stat
 import unittest
 
-from programs import DONE, SANITIZED, USAGE, ScriptedServer, until
+from programs import DONE, USAGE, ScriptedServer, until
 from work_tests import SHORT_TTR, WorkTest, is_alive, is_pending
 
 NOT_FOUND = 127
@@ -45,19 +45,7 @@ class BatchTest(WorkTest):
 
 class Batches(BatchTest):
     def test_a_thousand_jobs_each_exactly_once(self):
-        count = 200 if SANITIZED else 1000
-        for server in self.servers():
-            client = self.client(server)
-            client.put_many(count)
-            done = self.path("done")
-            code, _, errors = self.work(server, "-j", 8, "--batch", 5, "--exit-when-idle", 0, "--",
-                                        "sh", "-c", f"echo $TUBED_JOB_ID >> {done}")
-            self.assertEqual((code, errors), (DONE, ""))
-            jobs = sorted(map(int, done.read_text("utf-8").split()))
-            self.assertEqual(jobs, list(range(1, count + 1)))
-            stats = client.stats()
-            self.assertEqual((stats["cmd-delete"], stats["current-jobs-ready"]), (count, 0))
-            done.unlink()
+        self.check_that_each_job_is_done_once("--batch", 5)
 
     def test_one_reserve_brings_several_jobs(self):
         """They run at once, by one connection."""

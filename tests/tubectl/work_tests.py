@@ -4,7 +4,7 @@ process ids."""
 import pathlib
 import subprocess
 
-from programs import SANITIZED, SECONDS, TubectlTest, until, within
+from programs import DONE, SANITIZED, SECONDS, TubectlTest, until, within
 
 # The TTR of jobs that have to be touched in time: a busy machine delays a command, and a sanitized
 # command starts slowly.
@@ -58,6 +58,21 @@ class WorkTest(TubectlTest):
         """(exit code, stdout, stderr) of a run that ends by itself."""
         return self.run_tubectl(server, "work", *arguments)
 
+    def check_that_each_job_is_done_once(self, *flags):
+        count = 200 if SANITIZED else 1000
+        for server in self.servers():
+            client = self.client(server)
+            client.put_many(count)
+            done = self.path("done")
+            code, _, errors = self.work(server, "-j", 8, *flags, "--exit-when-idle", 0, "--", "sh",
+                                        "-c", f"echo $TUBED_JOB_ID >> {done}")
+            self.assertEqual((code, errors), (DONE, ""))
+            jobs = sorted(map(int, done.read_text("utf-8").split()))
+            self.assertEqual(jobs, list(range(1, count + 1)))
+            stats = client.stats()
+            self.assertEqual((stats["cmd-delete"], stats["current-jobs-ready"]), (count, 0))
+            done.unlink()
+
     def path(self, name):
         return self.files / name
 
@@ -71,12 +86,8 @@ class WorkTest(TubectlTest):
 
     def state_of(self, client, job):
         """The state in stats-job; None if the job does not exist."""
-        client.send(f"stats-job {job}\r\n".encode())
-        words = client.line().split()
-        if words[0] == "NOT_FOUND":
-            return None
-        block = client.read(int(words[1]) + 2).decode()
-        return dict(line.split(": ", 1) for line in block.splitlines()[1:] if line)["state"]
+        stats = client.stats_if_found(f"stats-job {job}")
+        return stats and stats["state"]
 
     def wait_for_state(self, client, job, state):
         until(f"job {job} to be {state}", lambda: self.state_of(client, job) == state)
