@@ -1,12 +1,8 @@
 """Authentication and roles on the real daemon: tokens, certificates and users, the limits of roles,
 reloads of all of them, and their log."""
 
-import grp
-import json
 import os
-import pathlib
 import pwd
-import re
 import time
 import unittest
 
@@ -14,7 +10,6 @@ from certificates import Authority
 from harness import SECONDS, Client, StandingClock, tls_context, until, write_tokens
 from tls_tests import TlsTest, table
 
-COMMANDS = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 FAMILIES = ["produce", "work", "inspect", "admin"]
 TOKENS = {"web-1": "tbd_token-of-web-1", "worker-1": "tbd_token-of-worker-1",
           "admin-1": "tbd_token-of-admin-1"}
@@ -105,67 +100,6 @@ class Tokens(AccessTest):
     def test_over_tls(self):
         self.check_tokens(self.serve_roles(WEB, WORKER, ADMIN))
 
-    def test_on_a_unix_socket(self):
-        self.check_tokens(self.serve_roles(self.local(auth="token"), WEB, WORKER, ADMIN))
-
-    def test_a_token_in_small_records(self):
-        daemon = self.serve_roles(WEB, WORKER, ADMIN)
-        client = self.connect_tls(daemon)
-        for record in client.socket.encrypt(f"auth {TOKENS['admin-1']}\r\nlist-tube-used\r\n"
-                                            .encode(), (1,)):
-            client.socket.plain.sendall(record)
-        self.assertEqual([client.line(), client.line()], ["AUTHENTICATED", "USING default"])
-
-    def test_every_command_before_authentication(self):
-        daemon = self.serve_roles(self.local(auth="token"), self.listen(keys={"auth": "token"}),
-                                  WEB, WORKER, ADMIN)
-        text = COMMANDS.read_text(encoding="utf-8")
-        words = [word for title in re.findall(r"^## (.+)$", text, re.MULTILINE)
-                 for word in re.findall(r"[a-z][a-z-]+", title)]
-        self.assertGreater(len(words), 45)
-        self.assertTrue({"put", "reserve", "stats", "drain", "auth"} <= set(words))
-        for at, word in enumerate(words):
-            client = self.connect_to(daemon, at % 2)
-            client.send(f"{word} 0 0 9 1\r\nx\r\nstats\r\n".encode())
-            if word == "quit":
-                continue
-            self.assert_closed(client, "UNAUTHORIZED")
-        for line in ("", "nonsense", "list-tubes", "stats", "reserve", "auth", "x" * 300):
-            client = self.connect_to(daemon)
-            client.send(f"{line}\r\nstats\r\n".encode())
-            self.assert_closed(client, "UNAUTHORIZED")
-        admin = self.login(daemon, "admin-1")
-        stats = admin.stats()
-        self.assertEqual((stats["total-jobs"], stats["cmd-stats"], stats["current-tubes"]),
-                         (0, 1, 1))
-
-    def test_what_needs_no_authentication(self):
-        daemon = self.serve_roles(WEB, WORKER, ADMIN)
-        client = self.connect_tls(daemon)
-        client.send(b"capabilities\r\n")
-        self.assertEqual(client.body()[0][0], "OK")
-        client.send(b"quit\r\n")
-        self.assert_closed(client)
-
-    def refusal_seconds(self, daemon, index=0):
-        client = self.connect_to(daemon, index)
-        begin = time.monotonic()
-        client.send(f"auth {WRONG}\r\nstats\r\n".encode())
-        self.assert_closed(client, "UNAUTHORIZED")
-        return time.monotonic() - begin
-
-    def test_wrong_tokens_are_refused_later_and_later(self):
-        daemon = self.serve_roles(self.listen(keys={"auth": "token"}), self.local(auth="token"),
-                                  WEB, WORKER, ADMIN)
-        for delay in (0.1, 0.2, 0.4):
-            seconds = self.refusal_seconds(daemon)
-            self.assertGreater(seconds, delay * 0.95)
-        # Another address has not failed yet.
-        seconds = self.refusal_seconds(daemon, 1)
-        self.assertGreater(seconds, 0.095)
-        self.assertIn("unauthorized", daemon.wait_for_line("warning unauthorized"))
-        self.assert_no_secret(daemon)
-
     def test_a_right_token_does_not_wait_for_a_refusal(self):
         clock = StandingClock(self.directory)
         daemon = self.serve_roles(WEB, WORKER, ADMIN, environment=clock.environment)
@@ -200,16 +134,6 @@ class Tokens(AccessTest):
             for _ in range(10):
                 self.assertEqual(worker.ask("list-tube-used"), "USING default")
             worker.close()
-
-    def test_a_wrong_token_of_an_authenticated_client(self):
-        daemon = self.serve_roles(WEB, WORKER, ADMIN)
-        worker = self.login(daemon, "worker-1")
-        admin = self.login(daemon, "admin-1")
-        job = admin.put()
-        worker.reserve()
-        worker.send(f"auth {WRONG}\r\nstats\r\n".encode())
-        self.assert_closed(worker, "UNAUTHORIZED")
-        self.assertEqual(admin.stats(f"stats-job {job}")["state"], "ready")
 
     def test_a_silent_client_is_closed(self):
         clock = StandingClock(self.directory)
@@ -311,21 +235,10 @@ class Users(AccessTest):
         self.check_peer(True, users=[pwd.getpwuid(os.getuid()).pw_name])
         self.check_peer(True, users=[str(os.getuid())])
 
-    def test_by_group(self):
-        self.check_peer(True, groups=[grp.getgrgid(os.getgid()).gr_name])
-        self.check_peer(True, groups=[str(os.getgid())])
-
     def test_no_role(self):
         other = next(entry for entry in pwd.getpwall() if entry.pw_uid != os.getuid())
         daemon = self.check_peer(False, users=[other.pw_name], groups=["4000000000"])
         self.assertIn("unix uid", daemon.wait_for_line("connection refused: no role"))
-
-    def test_the_user_goes_before_its_groups(self):
-        daemon = self.serve_roles(
-            self.local(auth="peer"), role("group", "produce", groups=[str(os.getgid())]),
-            role("user", "inspect", users=[str(os.getuid())]))
-        self.assertEqual(self.connect(daemon).ask("use x"), "DENIED")
-
 
 class Listeners(AccessTest):
     def test_the_role_of_a_listener(self):
@@ -362,42 +275,6 @@ class Limits(AccessTest):
         for other in others:
             self.assertEqual(other.ask("list-tube-used"), "USING default")
 
-    def test_jobs_and_tubes(self):
-        daemon = self.serve_roles(self.local(role="limited"), role(
-            "limited", *FAMILIES, max_job_bytes=100, max_tubes=3, max_put_rate=10))
-        client = self.connect(daemon)
-        client.send(b"put 0 0 9 101\r\n" + b"x" * 101 + b"\r\n")
-        self.assertEqual(client.line(), "JOB_TOO_BIG")
-        client.put(b"x" * 100)
-        self.assertEqual([client.ask(f"use {name}") for name in "abc"],
-                         ["USING a", "USING b", "USING c"])  # a and b are gone again
-        self.assertEqual([client.ask(f"watch {name}") for name in "de"],
-                         ["WATCHING 2", "OUT_OF_MEMORY"])
-        client.send(b"put 0 0 9 1\r\nx\r\n" * 1000)
-        words = [client.line().split()[0] for _ in range(1000)]
-        self.assertIn("OUT_OF_MEMORY", words)
-        self.assertGreaterEqual(words.count("INSERTED"), 8)
-        client.send(b"delete 1\r\n")
-        self.assertEqual(client.line(), "DELETED")
-
-        def is_put():
-            client.send(b"put 0 0 9 1\r\nx\r\n")
-            return client.line().startswith("INSERTED ")
-        until("puts to be possible again", is_put)
-
-    def test_memory(self):
-        daemon = self.serve_roles(self.local(role="limited"),
-                                  table("[[listen]]", {"address": "127.0.0.1:0"}),
-                                  role("limited", *FAMILIES, max_job_memory="100KiB"))
-        client, other = self.connect(daemon), self.connect(daemon, 1)
-        other.put(b"x" * 60_000)
-        other.put(b"x" * 60_000)
-        client.send(b"put 0 0 9 1\r\nx\r\n")
-        self.assertEqual(client.line(), "OUT_OF_MEMORY")
-        other.ask("delete 1")
-        client.put()
-
-
 class Held(AccessTest):
     """A connection that is refused is closed later, so that a client which connects again at once
     does so a few times in a second."""
@@ -418,23 +295,6 @@ class Held(AccessTest):
         daemon = self.serve_roles(self.local(auth="token"), WEB)
         self.assert_slow(daemon, "UNAUTHORIZED", sends=b"list-tubes-watched\r\n")
         self.assertEqual(self.login(daemon, "web-1").ask("use mail.out"), "USING mail.out")
-
-    def test_without_a_role(self):
-        daemon = self.serve_roles(self.local(auth="peer"),
-                                  role("others", "produce", users=["4000000000"]))
-        self.assert_slow(daemon, "UNAUTHORIZED")
-
-    def test_a_full_role_and_a_full_server(self):
-        full = role("full", *FAMILIES, max_connections=1)
-        for settings in ("", "limits.connections = 1\n"):
-            daemon = self.serve_roles(self.local(role="full"), full, settings=settings)
-            client = self.connect(daemon)
-            client.ask("list-tube-used")
-            self.assert_slow(daemon, "OUT_OF_MEMORY")
-            self.assertEqual(client.ask("list-tube-used"), "USING default")
-            self.assertEqual(client.stats()["current-connections"], 1)
-            client.close()
-            daemon.end()
 
     def test_a_stop_does_not_wait_for_it(self):
         # No time passes in the server: what is held is never due.
@@ -469,28 +329,6 @@ class Reload(AccessTest):
         client.send(f"auth {TOKENS['worker-1']}\r\n".encode())
         self.assert_closed(client, "UNAUTHORIZED")
 
-    def test_the_rights_of_connected_clients_change_at_once(self):
-        daemon = self.serve_roles(WEB, WORKER, ADMIN)
-        admin, worker, waiting = (self.login(daemon, name)
-                                  for name in ("admin-1", "worker-1", "worker-1"))
-        job = admin.put()
-        worker.reserve()
-        waiting.send(b"reserve\r\nlist-tube-used\r\n")
-        until("it to wait", lambda: admin.stats()["current-waiting"] == 1)
-        self.reload_roles(daemon, WEB, role("worker", "inspect", tokens=["worker-1"]), ADMIN)
-        self.assertEqual(waiting.line(), "DENIED")
-        self.assertEqual(waiting.line(), "USING default")
-        self.assertEqual(worker.ask(f"delete {job}"), "DENIED")
-        self.assertEqual(worker.ask("reserve-with-timeout 0"), "DENIED")
-        self.reload_roles(daemon, WEB, WORKER, ADMIN, count=2)
-        self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
-        # The tubes of a role as well.
-        waiting.send(b"reserve\r\n")
-        until("it to wait", lambda: admin.stats()["current-waiting"] == 1)
-        self.reload_roles(daemon, WEB, WORKER + 'tubes = ["other"]\n', ADMIN, count=3)
-        self.assertEqual(waiting.line(), "DENIED")
-        self.assertEqual(admin.stats()["current-waiting"], 0)
-
     def test_tokens_that_are_removed_or_replaced(self):
         daemon = self.serve_roles(WEB, WORKER, ADMIN)
         admin, worker, web = (self.login(daemon, name)
@@ -503,18 +341,6 @@ class Reload(AccessTest):
         client = self.connect_tls(daemon)
         self.assertEqual(client.ask("auth tbd_a-new-token"), "AUTHENTICATED")
         self.assertIn("no token worker-1", daemon.wait_for_line("check the access files"))
-
-    def test_tokens_with_other_names(self):
-        """A client keeps its role if the same token gives it, under the same name."""
-        daemon = self.serve_roles(WEB, WORKER, ADMIN)
-        worker = self.login(daemon, "worker-1")
-        write_tokens(self.tokens, {**TOKENS, "other": "tbd_other"})
-        self.reload_roles(daemon, WEB, WORKER, ADMIN)
-        self.assertEqual(worker.ask("list-tube-used"), "USING default")
-        # The token gives another role now.
-        self.reload_roles(daemon, WEB.replace('"web-1"', '"web-1", "worker-1"'),
-                          WORKER.replace('"worker-1"', '"other"'), ADMIN, count=2)
-        self.assert_closed(worker)
 
     def test_a_wrong_file_changes_nothing(self):
         daemon = self.serve_roles(WEB, WORKER, ADMIN)
@@ -603,27 +429,6 @@ class Log(AccessTest):
         page.send(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         self.assertIn(b"\ntubed_admin_commands_total 132\n", page.rest())
         page.close()
-
-    def test_json(self):
-        daemon = self.serve_roles(WEB, WORKER, ADMIN, settings='log.format = "json"\n')
-        self.do_everything(daemon)
-        daemon.wait_for_line('"unauthorized"', 3)
-        lines = [json.loads(line) for line in daemon.lines]
-        by_event = {}
-        for line in lines:
-            event = next(line[key] for key in ("event", "message", "msg") if key in line)
-            by_event.setdefault(event, []).append(line)
-        first = by_event["admin command"][0]
-        self.assertEqual((first["command"], first["tube"], first["principal"], first["role"]),
-                         ("pause-tube", "default", "token admin-1", "admin"))
-        self.assertEqual(by_event["admin command"][1]["jobs"], 0)
-        self.assertNotIn("job", first)
-        self.assertRegex(first["address"], r"^127\.0\.0\.1:\d+$")
-        self.assertEqual([line["command"] for line in by_event["denied"]], ["list-tubes", "use"])
-        self.assertEqual([line["command"] for line in by_event["unauthorized"]],
-                         ["stats", "put", "auth"])
-        self.assert_no_secret(daemon)
-
 
 if __name__ == "__main__":
     unittest.main()

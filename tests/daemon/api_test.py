@@ -1,7 +1,8 @@
-"""The HTTP API of the real daemon: the meaning of an acknowledgement, reservations, roles, requests
-of other sites, bounds, the stream of events, reloads, and clients of the queue beside many clients of
-the API, which bench/measure/api.py measures. That every operation works is tested by
-openapi_test.py."""
+"""The HTTP API of the real daemon: bodies, reservations, roles, requests of other sites, bounds, the
+stream of events, reloads, and clients of the queue beside many clients of the API, which
+bench/measure/api.py measures. That every operation works is tested by openapi_test.py; parameters,
+targets, waits and half requests by tests/api, tests/server and tests/loop; acknowledgements by
+tests/simulation."""
 
 import base64
 import contextlib
@@ -11,19 +12,17 @@ import multiprocessing
 import os
 import pwd
 import select
-import signal
 import socket
 import threading
 import time
 import unittest
 
 from harness import (SANITIZED, SECONDS, Client, StandingClock, http_connection, parse_address,
-                     raise_descriptor_limit, tls_context, until, write_tokens)
+                     tls_context, until, write_tokens)
 from tls_tests import Tls, TlsTest, table
 
 TOKENS = {"ops": "tbd_token-of-ops", "web": "tbd_token-of-web", "worker": "tbd_token-of-worker",
           "watcher": "tbd_token-of-watcher"}
-WAITS = 1000
 EVENT_STREAMS = 16
 
 
@@ -100,14 +99,6 @@ class ApiTest(TlsTest):
         plain.connect(peer)
         return plain
 
-    def wait_for_job(self, daemon, token=None):
-        """A connection whose reserve is to wait."""
-        client = self.socket_to(daemon)
-        authorization = f"Authorization: Bearer {TOKENS[token]}\r\n" if token else ""
-        client.sendall(("POST /api/v1/tubes/mail/reserve?timeout=50 HTTP/1.1\r\nHost: localhost\r\n"
-                        f"X-Requested-By: t\r\n{authorization}\r\n").encode())
-        return client
-
     def assert_healthy(self, daemon):
         """Health is answered while other clients keep their connections."""
         with contextlib.closing(self.connection(daemon)) as connection:
@@ -121,34 +112,7 @@ class ApiTest(TlsTest):
             return client.stats()["current-connections"] - 1
 
 
-class Durability(ApiTest):
-    def test_what_was_acknowledged_survives_a_kill(self):
-        journal = self.directory / "journal"
-        journal.mkdir()
-        flags = ("--journal-directory", str(journal), "--journal-sync", "always")
-        daemon = self.serve(*flags)
-        jobs = [self.put(daemon, b"job %d" % i) for i in range(20)]
-        gone = jobs.pop(3)
-        self.assertEqual(self.ask(daemon, "DELETE", f"/jobs/{gone}").status, 200)
-        self.assertEqual(self.post(daemon, f"/jobs/{jobs[0]}/reprioritize", {"pri": 7}).status, 200)
-        self.assertEqual(self.post(daemon, f"/jobs/{jobs[1]}/move", {"tube": "later"}).status, 200)
-        daemon.kill()
-        daemon.expected_code = -signal.SIGKILL
-        again = self.serve(*flags)
-        self.assertEqual(self.get(again, f"/jobs/{gone}").status, 404)
-        self.assertEqual(self.get(again, f"/jobs/{jobs[0]}").json["pri"], 7)
-        self.assertEqual(self.get(again, f"/jobs/{jobs[1]}").json["tube"], "later")
-        for job in jobs:
-            self.assertEqual(self.get(again, f"/jobs/{job}").status, 200)
-
-    def test_a_put_during_a_drain(self):
-        daemon = self.serve()
-        self.assertEqual(self.post(daemon, "/drain").json, {"result": "DRAINING"})
-        self.assert_problem(self.post(daemon, "/tubes/mail/jobs", b"x"), 503, "DRAINING")
-        self.assertEqual(self.get(daemon, "/server").json["draining"], True)
-        self.assertEqual(self.ask(daemon, "DELETE", "/drain").json, {"result": "NOT_DRAINING"})
-        self.put(daemon)
-
+class Bodies(ApiTest):
     def test_bodies(self):
         daemon = self.serve("--limits-job-bytes", "2000000")
         for body in (b"", b"plain", bytes(range(256)) * 3, b"\r\nput 0 0 60 1\r\nx\r\n",
@@ -228,30 +192,6 @@ class Reservations(ApiTest):
               lambda: clock.advance(1) or self.connections(daemon) == 0)
         self.assertEqual(self.get(daemon, f"/jobs/{job}").json["timeouts"], 1)
 
-    def test_it_waits_for_a_job(self):
-        daemon = self.serve()
-        self.assertEqual(self.post(daemon, "/tubes/mail/reserve").status, 204)
-        waiting = []
-        thread = threading.Thread(
-            target=lambda: waiting.append(self.post(daemon, "/tubes/mail/reserve",
-                                                    {"timeout": 40})))
-        thread.start()
-        until("the reserve to wait", lambda: self.get(daemon, "/server").json["current-waiting"])
-        job = self.put(daemon, b"at last")
-        thread.join(SECONDS)
-        self.assertEqual((waiting[0].status, waiting[0].json["id"]), (201, job))
-        self.assert_problem(self.post(daemon, "/tubes/mail/reserve", {"timeout": 51}), 400)
-
-    def test_a_client_that_leaves_while_it_waits_gets_no_job(self):
-        daemon = self.serve()
-        client = self.wait_for_job(daemon)
-        until("the reserve to wait", lambda: self.get(daemon, "/server").json["current-waiting"])
-        client.close()
-        until("its end to be noticed",
-              lambda: not self.get(daemon, "/server").json["current-waiting"])
-        job = self.put(daemon)
-        self.assertEqual(self.get(daemon, f"/jobs/{job}").json["state"], "ready")
-
     def test_a_token_that_no_one_has(self):
         daemon = self.serve()
         self.put(daemon)
@@ -260,18 +200,6 @@ class Reservations(ApiTest):
             self.assert_problem(self.get(daemon, path), 404, "NOT_FOUND")
             self.assert_problem(self.ask(daemon, "DELETE", path), 404, "NOT_FOUND")
         self.assertEqual(self.get(daemon, "/server").json["current-jobs-reserved"], 1)
-
-    def test_a_stop_gives_the_job_back(self):
-        journal = self.directory / "journal"
-        journal.mkdir()
-        daemon = self.serve("--journal-directory", str(journal))
-        job = self.put(daemon, query="?ttr=1000")
-        self.reserve(daemon)
-        daemon.signal(signal.SIGTERM)
-        self.assertEqual(daemon.wait(), 0)
-        again = self.serve("--journal-directory", str(journal))
-        self.assertEqual(self.get(again, f"/jobs/{job}").json["state"], "ready")
-
 
 class Rights(ApiTest):
     def settings(self, *roles):
@@ -310,13 +238,6 @@ class Rights(ApiTest):
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
             return Answer(answer.status, dict(answer.getheaders()), answer.read())
-
-    def test_a_wrong_token_is_refused_later(self):
-        daemon = self.serve_tokens()
-        began = time.monotonic()
-        for _ in range(3):
-            self.assert_problem(self.get(daemon, "/server", token="tbd_wrong"), 401, "UNAUTHORIZED")
-        self.assertGreater(time.monotonic() - began, 0.1 + 0.2 + 0.4 - 0.05)
 
     def test_a_right_token_does_not_wait_for_a_refusal(self):
         clock = StandingClock(self.directory)
@@ -371,27 +292,6 @@ class Rights(ApiTest):
         self.assert_problem(self.ask(daemon, "DELETE", path, token="ops"), 404, "NOT_FOUND")
         self.assertEqual(self.post(daemon, path + "/release", token="worker").status, 200)
         self.assertEqual(self.get(daemon, f"/jobs/{job}", token="ops").json["pri"], 9)
-
-    def test_the_share_of_a_role_in_the_waits(self):
-        clock = StandingClock(self.directory)
-        daemon = self.serve_tokens(
-            {"name": "ops", "verbs": ["inspect", "work"], "tokens": ["ops"]},
-            {"name": "worker", "verbs": ["work"], "tokens": ["worker"]},
-            environment=clock.environment)
-        clock.advance()
-        raise_descriptor_limit(2 * WAITS)
-        waiting = [self.wait_for_job(daemon, "worker") for _ in range(WAITS // 2)]
-
-        def count():
-            return self.get(daemon, "/server", token="ops").json["current-waiting"]
-
-        until("all to wait", lambda: count() == len(waiting))
-        refused = self.post(daemon, "/tubes/mail/reserve?timeout=1", token="worker")
-        self.assert_problem(refused, 429)
-        self.assertEqual(refused.headers["Retry-After"], "1")
-        self.assertEqual(self.post(daemon, "/tubes/mail/reserve", token="worker").status, 204)
-        self.wait_for_job(daemon, "ops")
-        until("another role to wait", lambda: count() == len(waiting) + 1)
 
     def test_a_revoked_token(self):
         daemon = self.serve_tokens()
@@ -516,104 +416,6 @@ class Bounds(ApiTest):
                           headers=chunked)
         self.assert_problem(answer, 413)
 
-    def test_parameters_are_words(self):
-        daemon = self.serve()
-        job = self.put(daemon)
-        for path, body in (("/tubes/mail/kick", {"bound": "1 buried"}),
-                           ("/tubes/mail/kick", {"bound": "1\r\ndelete 1"}),
-                           ("/tubes/mail%0d%0adrain%0d%0a/kick", {}),
-                           ("/tubes/mail%20x/pause", {"delay": 5}),
-                           ("/tubes/mail/pause", {"delay": -1}),
-                           ("/tubes/mail/pause", {"delay": 1.5}),
-                           ("/tubes/mail/pause", {"delay": [1]}),
-                           ("/tubes/mail/pause", {"delay": None}),
-                           ("/tubes/mail/pause", {"delay": ""}),
-                           ("/tubes/mail/pause", {}),
-                           ("/tubes/mail/pause", {"delay": 1, "more": 2}),
-                           ("/tubes/mail/pause?delay=1", {"delay": 1}),
-                           ("/tubes/mail/clear", {"bound": 1})):
-            self.assert_problem(self.post(daemon, path, body), 400)
-        for path in ("/tubes?limit=0", "/tubes?sort=none", "/tubes?sort=ready&from=10000",
-                     "/tubes?order=up&sort=ready", "/tubes?limit=x"):
-            answer = self.get(daemon, path)
-            self.assertEqual(answer.status, 400, path)
-        self.assert_problem(self.post(daemon, "/tubes/mail/pause", b"[1]"), 400)
-        self.assert_problem(self.post(daemon, "/tubes/mail/pause", b"{"), 400)
-        self.assertEqual(self.get(daemon, f"/jobs/{job}").json["state"], "ready")
-        self.assertEqual(self.get(daemon, "/tubes/mail").json["pause"], 0)
-
-    def test_names_with_slashes(self):
-        daemon = self.serve()
-        job = self.put(daemon, tube="a%2Fjobs%2Fb")
-        self.assertEqual(self.get(daemon, f"/jobs/{job}").json["tube"], "a/jobs/b")
-        self.assertEqual(self.get(daemon, "/tubes/a%2Fjobs%2Fb").json["name"], "a/jobs/b")
-
-    def test_malformed_targets(self):
-        daemon = self.serve()
-        for path in ("/api/v1/tubes/%", "/api/v1/tubes/%zz", "/api/v1/tubes/a%00b", "/api/", "/api/v2/x",
-                     "/api/v1/", "/api/v1/tubes//", "/api/v1/tubes?%"):
-            self.assertIn(self.get(daemon, path).status, (400, 404), path)
-        answer = self.ask(daemon, "PATCH", "/tubes")
-        self.assert_problem(answer, 405)
-        self.assertEqual(answer.headers["Allow"], "GET")
-        head = self.ask(daemon, "HEAD", "/server")
-        self.assertEqual((head.status, head.body), (200, b""))
-
-    def test_many_requests_that_wait(self):
-        clock = StandingClock(self.directory)
-        daemon = self.serve(environment=clock.environment)
-        clock.advance()
-        raise_descriptor_limit(2 * WAITS)
-        waiting = [self.wait_for_job(daemon) for _ in range(WAITS)]
-        probe = self.connect(daemon)
-        until("all to wait", lambda: probe.stats()["current-waiting"] == WAITS)
-        refused = self.post(daemon, "/tubes/mail/reserve?timeout=1")
-        self.assert_problem(refused, 503)
-        self.assertEqual(refused.headers["Retry-After"], "1")
-        self.assert_problem(self.get(daemon, "/jobs/1/wait?seconds=1"), 503)
-        # Requests that do not wait are served.
-        for _ in range(20):
-            job = self.put(daemon, tube="other")
-            self.assertEqual(self.ask(daemon, "DELETE", f"/jobs/{job}").status, 200)
-            self.assertEqual(self.post(daemon, "/tubes/other/reserve").status, 204)
-        self.assertEqual(self.post(daemon, "/drain").status, 200)
-        self.assertEqual(self.get(daemon, "/server").json["current-waiting"], WAITS)
-        self.assert_healthy(daemon)
-        for client in waiting:
-            client.close()
-        until("all to be noticed",
-              lambda: clock.advance(1) or probe.stats()["current-waiting"] == 0)
-        self.wait_for_job(daemon)
-        until("a wait", lambda: probe.stats()["current-waiting"] == 1)
-
-    def test_slow_and_half_requests_do_not_delay_health_checks(self):
-        daemon = self.serve("--limits-job-bytes", "5000000")
-        job = self.put(daemon, b"x" * 5_000_000)
-        crowd = []
-
-        def add(request, receive_buffer=None):
-            client = self.socket_to(daemon, receive_buffer)
-            client.sendall(request)
-            crowd.append(client)
-
-        head = b" HTTP/1.1\r\nHost: localhost\r\nX-Requested-By: t\r\n"
-        kinds = [lambda: add(b"GET /api/v1/server HTTP/1.1\r\nHost: loc"),
-                 lambda: add(b"POST /api/v1/tubes/mail/jobs" + head + b"Content-Length: 9\r\n\r\nx"),
-                 lambda: add(b"POST /api/v1/tubes/mail/kick" + head + b"Content-Length: 9\r\n\r\n{"),
-                 lambda: add(b"GET /api/v1/jobs/%d/body" % job + head + b"\r\n", 4096),
-                 lambda: add(b"GET /console/dygraph.js" + head + b"\r\n", 4096),
-                 lambda: add(b"GET /api/v1/events" + head + b"\r\n", 4096)]
-        for i in range(240):
-            kinds[i % len(kinds)]()
-            if i % 24 == 0:
-                self.assert_healthy(daemon)
-        for _ in range(10):
-            self.assert_healthy(daemon)
-        for client in crowd:
-            client.close()
-        until("the API to have room again", lambda: self.get(daemon, "/server").status == 200)
-        self.assertEqual(self.get(daemon, "/server").json["current-jobs-ready"], 1)
-
     def test_a_put_that_is_cut_short_adds_no_job(self):
         daemon = self.serve()
         client = self.socket_to(daemon)
@@ -702,21 +504,6 @@ class Streams(ApiTest):
         while "second" not in (event := stream.next("tubes"))["gone"]:
             self.assertNotIn("reset", event)
         self.assertEqual(stream.next("server")["oldest-ready"]["tube"], "first")
-
-    def test_many_tubes(self):
-        daemon = self.serve()
-        client = self.connect(daemon)
-        count = 10_000 if not SANITIZED else 1_000
-        client.pump(b"".join(b"put-in-tube tube-%d 0 0 60 1\r\nx\r\n" % i for i in range(count)),
-                    count)
-        stream = Events(self, daemon)
-        names = set()
-        resets = 0
-        while len(names) < count + 1:
-            event = stream.next("tubes")
-            resets += event.get("reset", False)
-            names.update(row[0] for row in event["tubes"])
-        self.assertEqual(resets, 1)
 
     def test_no_more_than_there_may_be(self):
         daemon = self.serve()

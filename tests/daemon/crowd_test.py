@@ -158,15 +158,6 @@ class Turns(CrowdTest):
     def test_commands_that_read(self):
         self.check(b"list-tube-used\r\n", b"USING default\r\n")
 
-    def test_peek(self):
-        self.check(b"peek 1\r\n", b"FOUND 1 1\r\nx\r\n", lambda client: client.put())
-
-    def test_delete(self):
-        self.check(b"delete 4000000000\r\n", b"NOT_FOUND\r\n")
-
-    def test_tubes_that_are_created_and_removed(self):
-        self.check(b"use a\r\nuse b\r\n", b"USING a\r\nUSING b\r\n")
-
 
 class Watchdog(CrowdTest):
     def test_notifications_continue(self):

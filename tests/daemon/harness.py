@@ -345,6 +345,13 @@ class Daemon(Process):
             raise AssertionError(f"the daemon ended, or did not open {count} listeners within "
                                  f"{SECONDS} s: {self.lines}")
 
+    def wait_for_two_ticks(self):
+        """Waits until the server has done all that it could do when this was called."""
+        for _ in range(2):
+            count = len(self.lines_with("not draining"))
+            self.signal(signal.SIGUSR2)
+            self.wait_for_line("not draining", count + 1)
+
 
 def start_beanstalkd(*flags, path=None, program=None):
     """A Process of beanstalkd that listens: at the unix socket `path`, or at a free port of 127.0.0.1.

@@ -49,13 +49,6 @@ class FaultyDisk(DaemonTest):
             return stats["journal-bytes"] >= stats["binlog-max-size"] // 2
         until("the segments to be preallocated", grown)
 
-    def wait_for_two_ticks(self, daemon):
-        """Waits for two ticks of the server; it runs all commands that were sent before in them."""
-        for _ in range(2):
-            count = len(daemon.lines_with("not draining"))
-            daemon.signal(signal.SIGUSR2)
-            daemon.wait_for_line("not draining", count + 1)
-
     def expect_failure(self, daemon):
         """Waits until the daemon exits with code 74 after it has logged one error."""
         daemon.expected_code = 74
@@ -255,7 +248,7 @@ class NoSpace(FaultyDisk):
                 daemon.wait_for_line("no room for the journal")
                 # The first put is not acknowledged, and the second is not accepted.
                 other.send(b"put 0 0 60 5\r\nother\r\n")
-                self.wait_for_two_ticks(daemon)
+                daemon.wait_for_two_ticks()
                 self.assertEqual(select.select([client.socket], [], [], 0)[0], [])
                 self.fault.unlink()
                 self.assertEqual(client.line(), f"INSERTED {kept + 1}")
@@ -265,72 +258,6 @@ class NoSpace(FaultyDisk):
 
 
 class Hanging(FaultyDisk):
-    def silent(self, *clients):
-        return not select.select([client.socket for client in clients], [], [], 0)[0]
-
-    def test_no_reply_shows_a_change_that_is_not_on_disk(self):
-        daemon = self.start_on_it("-f", "0")
-        one, two, three, waiting = (self.connect(daemon) for _ in range(4))
-        old = one.put(b"old")
-        self.assertEqual(one.ask(f"reserve-job {old}"), f"RESERVED {old} 3")
-        one.read(5)
-        two.ask("list-tube-used")
-        waiting.send(b"reserve\r\n")
-        until("the client to wait", lambda: two.stats()["current-waiting"] == 1)
-        self.wait_for_preallocation(two)
-        self.set_fault("sync hang")
-        one.send(b"use there\r\nput 0 0 60 3\r\nnew\r\n")
-        self.wait_for_two_ticks(daemon)
-        # The following commands show the job. Each runs in a tick of its own.
-        for question in (b"peek 2\r\n", b"peek 2\r\n", b"stats-tube there\r\n"):
-            two.send(question)
-            self.wait_for_two_ticks(daemon)
-        one.send(b"release %d 7 0\r\n" % old)  # the waiting client reserves the job
-        self.wait_for_two_ticks(daemon)
-        for _ in range(3):
-            three.send(b"watch there\r\nreserve-with-timeout 0\r\ndelete 2\r\npeek 2\r\n")
-            self.wait_for_two_ticks(daemon)
-        # "USING there" was made before the fact and may be sent.
-        using = one.line() if not self.silent(one) else None
-        self.assertIn(using, (None, "USING there"))
-        self.assertTrue(self.silent(one, two, three, waiting))
-        late = self.connect(daemon)
-        late.send(b"peek 1\r\n")
-        self.wait_for_two_ticks(daemon)
-        self.assertTrue(self.silent(one, two, three, waiting, late))
-
-        self.fault.unlink()
-        if using is None:
-            self.assertEqual(one.line(), "USING there")
-        self.assertEqual([one.line(), one.line()], ["INSERTED 2", "RELEASED"])
-        for _ in range(2):
-            self.assertEqual(two.body(), (["FOUND", "2", "3"], b"new"))
-        self.assertIn(b"current-jobs-ready: 1", two.body()[1])
-        self.assertEqual(three.line(), "WATCHING 2")
-        self.assertEqual(three.body(), (["RESERVED", "2", "3"], b"new"))
-        self.assertEqual([three.line(), three.line()], ["DELETED", "NOT_FOUND"])
-        self.assertEqual([three.line() for _ in range(4)],
-                         ["WATCHING 2", "TIMED_OUT", "NOT_FOUND", "NOT_FOUND"])
-        self.assertEqual(waiting.body(), (["RESERVED", "1", "3"], b"old"))
-        self.assertEqual(late.body()[1], b"old")
-
-    def test_a_kill_while_a_sync_hangs_undoes_only_unacknowledged_changes(self):
-        daemon = self.start_on_it("-f", "0")
-        client, other = self.connect(daemon), self.connect(daemon)
-        kept = client.put(b"kept")
-        self.wait_for_preallocation(client)
-        self.set_fault("sync hang")
-        client.send(b"put 0 0 60 3\r\nnew\r\n")
-        self.wait_for_two_ticks(daemon)
-        other.send(b"delete %d\r\n" % kept)
-        self.wait_for_two_ticks(daemon)
-        self.assertTrue(self.silent(client, other))
-        daemon.kill()
-        self.assertEqual((client.rest(), other.rest()), (b"", b""))
-        jobs = self.jobs_of_a_restart()
-        self.assertEqual(jobs.pop(kept, b"kept"), b"kept")
-        self.assertLessEqual(jobs.items(), {2: b"new"}.items())
-
     def test_replies_do_not_wait_if_a_write_is_enough(self):
         for flags in (("-f", "1"), ("-F",)):
             with self.subTest(flags=flags):
@@ -361,7 +288,7 @@ class Hanging(FaultyDisk):
             try:
                 sent += client.socket.send(batch[sent % len(batch):])
             except BlockingIOError:
-                self.wait_for_two_ticks(daemon)
+                daemon.wait_for_two_ticks()
                 return not select.select([], [client.socket], [], 0)[1]
             return False
         until("the server to stop reading", is_held_back)
@@ -381,29 +308,12 @@ class Hanging(FaultyDisk):
         self.wait_for_preallocation(client)
         self.set_fault("sync hang")
         client.send(b"put 0 0 60 1\r\ny\r\n")
-        self.wait_for_two_ticks(daemon)
+        daemon.wait_for_two_ticks()
         daemon.signal(signal.SIGTERM)
         daemon.expected_code = 74
         self.assertEqual(daemon.wait(), 74, daemon.lines)
         self.assertEqual(client.rest(), b"")
         self.assertEqual(self.jobs_of_a_restart()[1], b"x")
-
-    def test_a_stop_while_the_disk_is_slow_is_orderly(self):
-        daemon = self.start_on_it("-f", "0")
-        client = self.connect(daemon)
-        self.wait_for_preallocation(client)
-        self.set_fault("sync hang")
-        client.send(b"put 0 0 60 1\r\ny\r\n")
-        self.wait_for_two_ticks(daemon)
-        daemon.signal(signal.SIGTERM)
-        daemon.wait_for_line("stopping")
-        self.assertTrue(self.silent(client))
-        self.fault.unlink()
-        self.assertEqual(client.rest(), b"INSERTED 1\r\n")
-        self.assertEqual(daemon.wait(), 0)
-        again = self.start_on_it()
-        self.assertIn('after="a stop"', again.wait_for_line("recovered"))
-
 
 class ShortWrites(FaultyDisk):
     def test_are_completed(self):

@@ -14,7 +14,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BEANSTALKD, SECONDS, DaemonTest, Elapsed, run, until
+from harness import BEANSTALKD, SECONDS, DaemonTest, run, until
 
 HEADER_BYTES = 64
 
@@ -148,27 +148,6 @@ class Survives(Journaled):
         self.job(client, 1, state="ready", reserves=1)
         self.assertEqual(client.reserve()[0], 1)
 
-    def test_a_delayed_job_stays_delayed_for_the_time_it_has_left(self):
-        def prepare(client):
-            with Elapsed() as began:
-                long = client.put(b"long", delay=10_000)
-                released = client.put(b"released")
-                client.ask(f"reserve-job {released}")
-                client.read(10)
-                self.assertEqual(client.ask(f"release {released} 9 5000"), "RELEASED")
-            return began, long, released, client.put(b"short", delay=1)
-
-        def check(client, prepared):
-            began, long, released, short = prepared
-            for job_id, delay in ((long, 10_000), (released, 5000)):
-                self.job(client, job_id, state="delayed", delay=delay)
-                command = f"stats-job {job_id}"
-                began.check_left(self, delay, lambda: client.stats(command)["time-left"])
-                began.check_age(self, lambda: client.stats(command)["age"])
-            until("the short delay to end",
-                  lambda: client.stats(f"stats-job {short}")["state"] == "ready")
-        self.both_ways(prepare, check)
-
     def test_a_delay_that_ends_while_no_server_runs(self):
         daemon, client = self.serve()
         job_id = client.put(b"x", delay=1)
@@ -177,85 +156,6 @@ class Survives(Journaled):
         until("the delay to have passed", lambda: time.time() > began + 1.05)
         _, client = self.serve()
         self.assertEqual(client.stats(f"stats-job {job_id}")["state"], "ready")
-
-    def test_buried_jobs_are_kicked_in_the_order_they_were_buried(self):
-        def prepare(client):
-            jobs = [client.put(b"%d" % i) for i in range(6)]
-            order = [jobs[i] for i in (3, 0, 5, 1, 4, 2)]
-            for job_id in order:
-                client.ask(f"reserve-job {job_id}")
-                client.read(3)
-                self.assertEqual(client.ask(f"bury {job_id} 7"), "BURIED")
-            return order
-
-        def check(client, order):
-            client.send(b"peek-buried\r\n")
-            self.assertEqual(int(client.body()[0][1]), order[0])
-            self.assertEqual(client.ask("kick 1"), "KICKED 1")
-            kicked = order.pop(0)
-            self.job(client, kicked, state="ready", pri=7, kicks=1, buries=1)
-            self.job(client, order[0], state="buried", kicks=0, buries=1)
-        self.both_ways(prepare, check)
-
-    def test_counters_are_those_of_the_last_state_of_rest(self):
-        def prepare(client):
-            job_id = client.put(b"x")
-            for _ in range(3):
-                client.reserve(f"reserve-job {job_id}")
-                client.ask(f"release {job_id} 5 0")
-            client.reserve(f"reserve-job {job_id}")
-            client.ask(f"bury {job_id} 5")
-            client.ask(f"kick-job {job_id}")
-            return job_id
-
-        def check(client, job_id):
-            self.job(client, job_id, reserves=4, releases=3, buries=1, kicks=1, timeouts=0, pri=5)
-        self.both_ways(prepare, check)
-
-    def test_a_ttr_that_passed_is_counted(self):
-        def prepare(client):
-            job_id = client.put(b"x", ttr=1)
-            client.reserve()
-            until("the TTR to pass",
-                  lambda: client.stats(f"stats-job {job_id}")["state"] == "ready")
-            return job_id
-
-        def check(client, job_id):
-            self.job(client, job_id, timeouts=1, reserves=1, state="ready")
-        self.both_ways(prepare, check)
-
-    def test_tube_pauses(self):
-        def prepare(client):
-            client.ask("use paused")
-            client.put(b"x")
-            with Elapsed() as began:
-                self.assertEqual(client.ask("pause-tube paused 10000"), "PAUSED")
-            client.ask("use open")
-            client.put(b"y")
-            client.ask("pause-tube open 1000")
-            self.assertEqual(client.ask("pause-tube open 0"), "PAUSED")
-            return began
-
-        def check(client, began):
-            self.assertEqual(client.stats("stats-tube paused")["pause"], 10_000)
-            began.check_left(self, 10_000,
-                             lambda: client.stats("stats-tube paused")["pause-time-left"])
-            self.assertEqual(client.stats("stats-tube open")["pause"], 0)
-            client.ask("watch paused")
-            self.assertEqual(client.ask("reserve-with-timeout 0"), "TIMED_OUT")
-        self.both_ways(prepare, check)
-
-    def test_ids_are_never_assigned_twice(self):
-        def prepare(client):
-            for _ in range(5):
-                self.assertEqual(client.ask(f"delete {client.put()}"), "DELETED")
-            return [6]
-
-        def check(client, expected):
-            self.assertEqual(client.put(), expected[0])
-            self.assertEqual(client.ask(f"delete {expected[0]}"), "DELETED")
-            expected[0] += 1
-        self.both_ways(prepare, check)
 
     def test_ids_that_a_loss_of_power_may_have_lost_are_not_assigned_again(self):
         boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")

@@ -69,17 +69,6 @@ class Bounds(DaemonTest):
         self.assertEqual(client.ask("a" * 5 * MIB), "BAD_FORMAT")
         self.assertEqual(client.ask("list-tube-used"), "USING default")
 
-    def test_job_bytes(self):
-        client = self.connect(self.start("-z", "1000"))
-        self.assertEqual(client.stats()["max-job-size"], 1000)
-        client.put(b"x" * 1000)
-        client.send(b"put 0 0 60 1001\r\n" + b"x" * 1001 + b"\r\n")
-        self.assertEqual(client.line(), "JOB_TOO_BIG")
-        # A body that is longer than any buffer is read and dropped.
-        client.send(b"put 0 0 60 %d\r\n" % (20 * MIB) + b"x" * 20 * MIB + b"\r\n")
-        self.assertEqual(client.line(), "JOB_TOO_BIG")
-        self.assertEqual(client.stats()["current-jobs-ready"], 1)
-
     def test_large_bodies_are_returned_byte_for_byte(self):
         client = self.connect(self.start("-z", "8MiB"))
         sizes = (8 * MIB, 8 * MIB - 1, 4097, 4096, 4095, 65536, 2048, 2047, 0)
@@ -92,58 +81,6 @@ class Bounds(DaemonTest):
             self.assertEqual(hashlib.sha256(got).digest(), hashlib.sha256(body).digest())
         client.send(b"put 0 0 60 %d\r\n" % (8 * MIB + 1) + b"x" * (8 * MIB + 1) + b"\r\n")
         self.assertEqual(client.line(), "JOB_TOO_BIG")
-
-    def test_job_memory(self):
-        client = self.connect(self.start("--limits-job-memory", "1MiB"))
-        body = b"x" * 50_000
-        count = 0
-        while True:
-            client.send(b"put 0 0 60 50000\r\n" + body + b"\r\n")
-            if client.line() == "OUT_OF_MEMORY":
-                break
-            count += 1
-        self.assertIn(count, range(15, 21))
-        stats = client.stats()
-        self.assertEqual(stats["current-jobs-ready"], count)
-        self.assertLessEqual(stats["job-memory"], MIB)
-        self.assertEqual(client.ask("delete 1"), "DELETED")
-        client.put(body)
-
-    def test_the_memory_of_bodies_that_never_arrive_is_returned(self):
-        daemon = self.start("--limits-job-memory", "1MiB")
-        open_client = self.connect(daemon)
-        unfinished = [self.connect(daemon) for _ in range(20)]
-        for client in unfinished:
-            client.send(b"put 0 0 60 60000\r\nx")
-        until("the bodies to be claimed", lambda: open_client.stats()["job-memory"] > 900_000)
-        open_client.send(b"put 0 0 60 60000\r\n" + b"x" * 60_000 + b"\r\n")
-        self.assertEqual(open_client.line(), "OUT_OF_MEMORY")
-        for client in unfinished:
-            client.close()
-        until("the memory to be returned", lambda: open_client.stats()["job-memory"] == 0)
-        open_client.put(b"x" * 60_000)
-
-    def test_tubes(self):
-        client = self.connect(self.start("--limits-tubes", "3"))
-        self.assertEqual(client.ask("watch a"), "WATCHING 2")
-        self.assertEqual(client.ask("use b"), "USING b")
-        self.assertEqual(client.ask("watch c"), "OUT_OF_MEMORY")
-        self.assertEqual(client.ask("use c"), "OUT_OF_MEMORY")
-        self.assertEqual(client.ask("use default"), "USING default")  # removes tube b
-        self.assertEqual(client.ask("watch c"), "WATCHING 3")
-
-    def test_watches(self):
-        daemon = self.start("--limits-watches", "5")
-        first, second = self.connect(daemon), self.connect(daemon)
-        second.ask("list-tube-used")
-        for count, tube in enumerate("abc", 2):
-            self.assertEqual(first.ask(f"watch {tube}"), f"WATCHING {count}")
-        self.assertEqual(second.ask("watch a"), "OUT_OF_MEMORY")
-        self.assertEqual(first.ask("watch a"), "WATCHING 4")
-        self.assertEqual(first.ask("ignore a"), "WATCHING 3")
-        self.assertEqual(second.ask("watch a"), "WATCHING 2")
-        self.assertEqual(second.stats()["current-watches"], 5)
-
 
 if __name__ == "__main__":
     unittest.main()

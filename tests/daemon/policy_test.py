@@ -4,13 +4,12 @@ The tests cover what survives a restart of a server with a journal, a reload of 
 of the settings file, the check of such a file, and the metrics. tests/wire has the rules.
 """
 
-import os
 import signal
 import shutil
 import unittest
 import urllib.request
 
-from harness import DaemonTest, Elapsed, preloaded, run, until
+from harness import DaemonTest, run, until
 from journal_restart_test import Journaled, quoted
 
 CONFIG = 78
@@ -70,99 +69,6 @@ class Survives(Journaled):
             self.assertEqual(policy(client, "c"), {})
         self.both_ways(prepare, check)
 
-    def test_marks_and_the_number_of_attempts(self):
-        def prepare(client):
-            client.ask("tube-policy t max-attempts 2")
-            client.ask("tube-policy t dead d")
-            once, dead, kicked = put(client, "t"), put(client, "t"), put(client, "t")
-            try_once(client, once)
-            for _ in range(2):
-                try_once(client, dead)
-            client.ask("tube-policy t dead bury")
-            for _ in range(2):
-                try_once(client, kicked)
-            client.ask(f"kick-job {kicked}")
-            client.ask("tube-policy t dead d")
-            buried = put(client, "u", "max:1")
-            try_once(client, buried)
-            return once, dead, kicked, buried
-
-        def check(client, jobs):
-            once, dead, kicked, buried = (client.stats(f"stats-job {job_id}") for job_id in jobs)
-            self.assertEqual((quoted(dead["tube"]), quoted(dead["dead-from"]), dead["dead-reason"],
-                              dead["state"], dead["reserves"]), ("d", "t", "attempts", "ready", 2))
-            self.assertEqual((quoted(buried["dead-from"]), buried["state"], buried["max-attempts"]),
-                             ("u", "buried", 1))
-            self.assertEqual((once["state"], once["reserves"]), ("ready", 1))
-            self.assertEqual((kicked["state"], kicked["reserves"], kicked["kicks"]),
-                             ("ready", 2, 1))
-            self.assertNotIn("dead-from", kicked)
-        self.both_ways(prepare, check)
-
-        # One attempt of `once` is left, two of `kicked`, and none that counts of `dead`.
-        _, client = self.serve()
-        try_once(client, 1)
-        self.assertEqual(quoted(client.stats("stats-job 1")["dead-from"]), "t")
-        try_once(client, 3)
-        self.assertEqual(quoted(client.stats("stats-job 3")["tube"]), "t")
-        try_once(client, 3)
-        self.assertEqual(quoted(client.stats("stats-job 3")["tube"]), "d")
-        client.ask("tube-policy d max-attempts 2")
-        try_once(client, 2)
-        self.assertEqual(client.stats("stats-job 2")["state"], "ready")
-        try_once(client, 2)
-        self.assertEqual(client.stats("stats-job 2")["state"], "buried")
-
-    def test_a_reservation_that_a_kill_ends_is_no_attempt(self):
-        daemon, client = self.serve()
-        client.ask("tube-policy t max-attempts 2")
-        job_id = put(client, "t")
-        for _ in range(3):
-            client.reserve(f"reserve-job {job_id}")
-            daemon, client = self.restart(daemon, how="kill")
-        self.assertEqual(client.stats(f"stats-job {job_id}")["reserves"], 0)
-        for state in ("ready", "buried"):
-            try_once(client, job_id)
-            self.assertEqual(client.stats(f"stats-job {job_id}")["state"], state)
-
-    def test_a_backoff_goes_on(self):
-        def prepare(client):
-            client.ask("tube-policy t backoff 10000")
-            job_id = put(client, "t")
-            with Elapsed() as began:
-                try_once(client, job_id)
-            return began, job_id, client.stats(f"stats-job {job_id}")["delay"]
-
-        def check(client, prepared):
-            began, job_id, delay = prepared
-            stats = client.stats(f"stats-job {job_id}")
-            self.assertEqual((stats["state"], stats["delay"]), ("delayed", delay))
-            self.assertTrue(8800 <= delay <= 11200, delay)
-            began.check_left(self, delay, lambda: client.stats(f"stats-job {job_id}")["time-left"])
-        self.both_ways(prepare, check)
-
-    def test_jobs_expire_by_their_age_also_while_no_server_runs(self):
-        clock = self.directory / "clock"
-        clock.mkdir()
-        os.mkfifo(clock / "steps")
-        self.environment = preloaded("stepped_clock", self.directory) | {
-            "TUBED_CLOCK_DIRECTORY": str(clock)}
-        daemon, client = self.serve()
-        client.ask("tube-policy t ttl 5000")
-        jobs = [put(client, "t"), put(client, "u", "ttl:5000"), put(client, "t", "ttl:0"),
-                put(client, "t", "ttl:1000000")]
-        daemon, client = self.restart(daemon, how="kill")
-        self.assertEqual(client.stats()["current-jobs-ready"], 4)
-        daemon.kill()
-        (clock / "offset").write_text("5000", encoding="utf-8")
-        _, client = self.serve()
-        until("the jobs to expire", lambda: client.stats()["expired-jobs"] == 2)
-        self.assertEqual([client.ask(f"kick-job {job_id}") for job_id in jobs],
-                         ["NOT_FOUND"] * 4)
-        self.assertEqual(client.stats()["current-jobs-ready"], 2)
-        self.assertEqual(client.stats(f"stats-job {jobs[2]}")["ttl"], 0)
-        self.assertEqual(client.stats(f"stats-job {jobs[3]}")["ttl"], 1_000_000)
-
     def test_a_ttl_of_the_file_counts_for_recovered_jobs(self):
         daemon, client = self.serve()
         put(client, "t")
@@ -173,16 +79,6 @@ class Survives(Journaled):
         daemon, client = self.restart(daemon, how="kill")
         self.assertEqual(client.stats("stats-job 1")["dead-reason"], "expired")
         self.assertEqual(policy(client, "t"), {})
-
-    def test_the_statistics_of_a_kept_tube_begin_again(self):
-        daemon, client = self.serve()
-        client.ask("tube-policy t keep 1")
-        client.ask(f"delete {put(client, 't')}")
-        self.assertEqual(client.stats("stats-tube t")["total-jobs"], 1)
-        _, client = self.restart(daemon)
-        client.ask(f"delete {put(client, 't')}")
-        self.assertEqual(client.stats("stats-tube t")["total-jobs"], 1)
-
 
 class Reload(DaemonTest):
     def reload(self, daemon, text, count, line=" info reloaded"):

@@ -85,28 +85,6 @@ class Reload(DaemonTest):
 
 
 class Drain(DaemonTest):
-    def test_draining_and_back(self):
-        daemon = self.start()
-        client = self.connect(daemon)
-        held, ready = client.put(), client.put()
-        client.reserve()
-        self.assertEqual(client.stats()["draining"], "false")
-        daemon.signal(signal.SIGUSR1)
-        until("the server to drain", lambda: client.stats()["draining"] == "true")
-        # The server drops the body, which looks like commands.
-        client.send(b"put 0 0 10 20\r\ndelete 1\r\ndelete 2\r\n\r\n")
-        self.assertEqual(client.line(), "DRAINING")
-        self.assertEqual(client.ask(f"release {held} 5 0"), "RELEASED")
-        self.assertEqual(client.reserve()[0], ready)
-        self.assertEqual(client.ask(f"delete {ready}"), "DELETED")
-        self.assertEqual(client.reserve()[0], held)
-        self.assertEqual(client.ask(f"delete {held}"), "DELETED")
-        daemon.signal(signal.SIGUSR2)
-        until("the drain to end", lambda: client.stats()["draining"] == "false")
-        client.put()
-        daemon.wait_for_line(" info draining")
-        daemon.wait_for_line(" info not draining")
-
     def test_a_client_drains_and_the_log_names_it(self):
         daemon = self.start()
         client = self.connect(daemon)
@@ -124,34 +102,11 @@ class Drain(DaemonTest):
         self.assertEqual(client.rest(), b"")
         self.assertEqual(daemon.wait(), 0)
 
-    def test_begins_while_a_body_arrives(self):
-        daemon = self.start()
-        client, other = self.connect(daemon), self.connect(daemon)
-        client.send(b"put 0 0 10 5\r\nhe")
-        daemon.signal(signal.SIGUSR1)
-        until("the server to drain", lambda: other.stats()["draining"] == "true")
-        client.send(b"llo\r\n")
-        self.assertEqual(client.line(), "DRAINING")
-        self.assertEqual(other.stats()["job-memory"], 0)
-
-
 class Stop(DaemonTest):
     def test_stops_without_clients(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             daemon = self.start()
             daemon.signal(number)
-            self.assertEqual(daemon.wait(), 0)
-
-    def test_waiting_clients_are_closed(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
-            daemon = self.start()
-            clients = [self.connect(daemon) for _ in range(10)]
-            for client in clients[1:]:
-                client.send(b"reserve\r\n")
-            until("the clients to wait", lambda: clients[0].stats()["current-waiting"] == 9)
-            daemon.signal(number)
-            for client in clients:
-                self.assertEqual(client.rest(), b"")
             self.assertEqual(daemon.wait(), 0)
 
     def test_a_released_job_is_not_given_to_a_client_that_is_closed_as_well(self):
@@ -165,19 +120,6 @@ class Stop(DaemonTest):
         daemon.signal(signal.SIGTERM)
         for client in waiting:
             self.assertEqual(client.rest(), b"")
-        self.assertEqual(daemon.wait(), 0)
-
-    def test_commands_that_were_read_are_answered(self):
-        daemon = self.start("--timeouts-shutdown", "1h")
-        client = self.connect(daemon)
-        client.ask("list-tube-used")
-        # The batch and the signal arrive in one tick, and the batch exceeds the budget of a tick.
-        count = 4000
-        daemon.freeze()
-        client.send(b"list-tube-used\r\n" * count)
-        daemon.signal(signal.SIGTERM)
-        daemon.thaw()
-        self.assertEqual(client.rest(), b"USING default\r\n" * count)
         self.assertEqual(daemon.wait(), 0)
 
     def test_unread_input_does_not_destroy_replies(self):
@@ -214,15 +156,6 @@ class Stop(DaemonTest):
         reply = len(b"FOUND 1 8388608\r\n") + 8 * MIB + 2
         # The four commands were sent at once, so all were read before the stop.
         self.assertEqual(len(rest), 4 * reply - 1000)
-        self.assertEqual(daemon.wait(), 0)
-
-    def test_a_long_kick_is_completed(self):
-        daemon = self.start("--limits-work-per-turn", "10")
-        client = self.connect(daemon)
-        client.put_many(20_000, delay=1000)
-        client.send(b"kick 20000\r\n")
-        daemon.signal(signal.SIGTERM)
-        self.assertIn(client.rest(), (b"KICKED 20000\r\n", b""))  # read or not read
         self.assertEqual(daemon.wait(), 0)
 
     def test_a_stop_waits_for_a_client_that_does_not_read_and_refuses_new_connections(self):

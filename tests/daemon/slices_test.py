@@ -53,51 +53,25 @@ class SlicesTest(DaemonTest):
 
 
 class Slices(SlicesTest):
-    def hold_all(self):
-        """A client that holds all jobs."""
-        holder = self.connect(self.daemon)
-        holder.ask("watch work")
-        holder.pump(b"reserve\r\n" * JOBS, 2 * JOBS)
-        return holder
-
     def not_ready(self, stats):
         return JOBS - stats["current-jobs-ready"]
 
-    def test_a_kick(self):
-        self.client.put_many(JOBS)
-        self.client.pump(b"".join(b"reserve\r\nbury %d 0\r\n" % job for job in range(1, JOBS + 1)),
-                         3 * JOBS)
-        numbers = self.watch(lambda: self.client.send(b"kick %d\r\n" % JOBS), self.not_ready)
-        self.check(numbers)
-        self.assertEqual(self.client.line(), f"KICKED {JOBS}")
-        self.assertEqual(self.watcher.stats()["current-jobs-ready"], JOBS)
-
-    def test_the_end_of_a_connection_with_many_reserved_jobs(self):
-        self.client.put_many(JOBS, ttr=10 * HOUR)
-        holder = self.hold_all()
-        self.check(self.watch(holder.close, self.not_ready))
-        self.wait_for_ready()
-
-    def test_many_delays_end_in_the_same_moment(self):
-        self.client.put_many(JOBS, delay=HOUR)
-        self.assertEqual(self.watcher.stats()["current-jobs-delayed"], JOBS)
-        self.check(self.watch(self.all_hours_pass, self.not_ready))
-        self.wait_for_ready()
-
     def test_many_reservations_end_in_the_same_moment(self):
         self.client.put_many(JOBS, ttr=HOUR)
-        self.hold_all()
+        holder = self.connect(self.daemon)
+        holder.ask("watch work")
+        holder.pump(b"reserve\r\n" * JOBS, 2 * JOBS)
         self.check(self.watch(self.all_hours_pass, self.not_ready))
-        self.wait_for_ready()
-        self.assertEqual(self.watcher.stats()["job-timeouts"], JOBS)
-
-    def wait_for_ready(self):
         until("all jobs to be ready",
               lambda: self.watcher.stats()["current-jobs-ready"] == JOBS)
+        self.assertEqual(self.watcher.stats()["job-timeouts"], JOBS)
 
 
 class Flushes(SlicesTest):
-    def check_flush(self):
+    def test_a_flush_with_a_journal(self):
+        journal = self.directory / "journal"
+        journal.mkdir()
+        self.serve("-b", str(journal), "--journal-sync", "50ms")
         self.client.put_many(JOBS)
         job_bytes = self.watcher.stats()["job-memory"] / JOBS
         kept = self.connect(self.daemon)
@@ -113,15 +87,6 @@ class Flushes(SlicesTest):
         until("the memory of the jobs to be free",
               lambda: self.watcher.stats()["job-memory"] < 2 * job_bytes)
         self.assertEqual(kept.reserve()[1], b"k")
-
-    def test_a_flush_without_a_journal(self):
-        self.check_flush()
-
-    def test_a_flush_with_a_journal(self):
-        journal = self.directory / "journal"
-        journal.mkdir()
-        self.serve("-b", str(journal), "--journal-sync", "50ms")
-        self.check_flush()
 
 
 if __name__ == "__main__":

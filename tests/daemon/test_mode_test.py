@@ -227,17 +227,6 @@ class ControlTest(unittest.TestCase):
 
 
 class ClockTest(unittest.TestCase):
-    def test_woken_clients_are_answered_before_the_advance(self):
-        with TestServer() as server:
-            client = server.connect()
-            client.sendall(b"put 0 3600 60 1\r\nx\r\nreserve\r\ndelete 1\r\nreserve-with-timeout 60\r\n")
-            until("the wait", lambda: "current-waiting: 1\n" in server.block("stats"))
-            self.assertEqual(server.say("test-advance 7200"), "ADVANCED 7200000")
-            client.setblocking(False)
-            self.assertEqual(client.recv(4096),
-                             b"INSERTED 1\r\nRESERVED 1 1\r\nx\r\nDELETED\r\nTIMED_OUT\r\n")
-            client.close()
-
     def test_an_automatic_clock_jumps_to_the_next_deadline(self):
         with TestServer(clock="auto") as server:
             client = server.connect()
@@ -260,15 +249,6 @@ class ClockTest(unittest.TestCase):
             self.assertEqual(word, "ADVANCED")
             self.assertGreaterEqual(int(now), 3599000)
             self.assertTrue(exchange(client, b"", 2).startswith(b"RESERVED 1 1\r\n"))
-            client.close()
-
-    def test_test_await_waits_for_a_worker(self):
-        with TestServer() as server:
-            client = server.connect()
-            server.send(b"test-await delete 1 20000\n")
-            exchange(client, b"put 0 0 60 1\r\nx\r\ndelete 1\r\n", 2)
-            self.assertEqual(server.line(), "AWAITED 1")
-            self.assertEqual(server.say("test-await delete 2 30"), "TIMED_OUT")
             client.close()
 
     def test_statistics_are_the_same_in_each_run(self):
@@ -418,31 +398,11 @@ class StateTest(unittest.TestCase):
                 self.assertEqual(server.line(), "d")
                 self.assertEqual(server.say("peek 2"), "NOT_FOUND")
 
-    def test_drain_mode_ends_with_a_reset(self):
-        with TestServer() as server:
-            server.process.send_signal(signal.SIGUSR1)
-            until("drain mode", lambda: "draining: true\n" in server.block("stats"))
-            self.assertEqual(server.say("test-reset"), "RESET")
-            self.assertEqual(server.say("put 0 0 60 1\nx"), "INSERTED 1")
-
     def test_a_fault_closes_a_connection(self):
         with TestServer() as server:
             client = server.connect()
             self.assertEqual(server.say("test-fault reserve 1 CLOSE"), "FAULT_SET")
             self.assertEqual(exchange(client, b"reserve\r\n"), b"")
-            client.close()
-
-
-class SuiteTest(unittest.TestCase):
-    def test_a_suite_of_a_thousand_tests_shares_one_server(self):
-        with TestServer() as server:
-            client = server.connect()
-            for _ in range(1000):
-                self.assertEqual(exchange(client, b"put 0 3600 60 1\r\nx\r\n"), b"INSERTED 1\r\n")
-                self.assertEqual(server.say("test-advance 3600"), "ADVANCED 3600000")
-                self.assertEqual(exchange(client, b"reserve\r\n", 2), b"RESERVED 1 1\r\nx\r\n")
-                self.assertEqual(exchange(client, b"delete 1\r\n"), b"DELETED\r\n")
-                self.assertEqual(server.say("test-reset"), "RESET")
             client.close()
 
 

@@ -6,7 +6,6 @@ import io
 import select
 import signal
 import socket
-import ssl
 import unittest
 import urllib.error
 import urllib.request
@@ -76,12 +75,6 @@ class TlsHttp(TlsHttpTest):
         self.assertNotIn(b"200", received)
         self.assertEqual(self.fetch(daemon), (200, "ok\n"))
 
-    def test_versions(self):
-        daemon = self.serve_http(min_version="1.3")
-        with self.assertRaises(urllib.error.URLError):
-            self.fetch(daemon, context=tls_context(newest=ssl.TLSVersion.TLSv1_2))
-        self.assertEqual(self.fetch(daemon), (200, "ok\n"))
-
     def test_client_certificates(self):
         clients = Authority(self.directory, name="CA of clients")
         daemon = self.serve_http(client_ca=clients.ca)
@@ -116,39 +109,6 @@ class TlsHttp(TlsHttpTest):
         self.assertTrue(received.endswith(b"\r\n\r\nok\n"), received)
         self.assertTrue(client.notified)
 
-    def test_requests_in_pieces_and_a_half_close(self):
-        daemon = self.serve_http()
-        request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        for sizes in ((1,), (7, 100), (16_384,)):
-            client = TlsSocket(self.connect_http(daemon), tls_context(self.authority))
-            for record in client.encrypt(request, sizes):
-                client.plain.sendall(record)
-            client.shutdown(socket.SHUT_WR)
-            response = b""
-            while chunk := client.recv(4096):
-                response += chunk
-            self.assertIn(b"HTTP/1.1 200", response)
-            self.assertTrue(response.endswith(b"\r\n\r\nok\n"), response)
-
-    def test_slow_handshakes_do_not_stop_a_health_check(self):
-        daemon = self.serve_http()
-        # After an answer the daemon has opened all that it needs, and this connection.
-        self.connect(daemon).ask("list-tube-used")
-        before = self.open_descriptors(daemon)
-        self.fetch(daemon)
-        slow = [self.connect_http(daemon) for _ in range(200)]
-        for one in slow:
-            one.sendall(b"\x16")
-        # Others are slow after it.
-        secured = [TlsSocket(self.connect_http(daemon), tls_context()) for _ in range(50)]
-        for _ in range(5):
-            self.assertEqual(self.fetch(daemon), (200, "ok\n"))
-        for one in secured:
-            one.plain.close()
-        for one in slow:
-            one.close()
-        until("all to be closed", lambda: self.open_descriptors(daemon) == before)
-
     def test_a_large_page_and_a_slow_reader(self):
         daemon = self.serve_http(settings=f"http.max_tubes = {TUBES}\n")
         client = self.connect(daemon)
@@ -167,22 +127,6 @@ class TlsHttp(TlsHttpTest):
         series = [[line.rsplit(" ", 1)[0] for line in one.splitlines()] for one in (page, slow_page)]
         self.assertEqual(series[0], series[1])
         self.assertGreater(len(page), 100 * TUBES)
-
-    def test_readers_that_leave_in_the_middle(self):
-        daemon = self.serve_http(settings=f"http.max_tubes = {TUBES}\n")
-        client = self.connect(daemon)
-        client.pump(b"".join(b"use tube-%d\r\nput 0 0 9 1\r\nx\r\n" % at for at in range(TUBES)),
-                    2 * TUBES)
-        before = self.open_descriptors(daemon)
-        for at in range(20):
-            one = TlsSocket(self.connect_http(daemon, SO_RCVBUF=4096), tls_context())
-            one.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            one.recv(100)
-            if at % 2:
-                one.shutdown(socket.SHUT_WR)
-            one.plain.close()
-        until("all to be closed", lambda: self.open_descriptors(daemon) == before)
-        self.assertEqual(self.fetch(daemon), (200, "ok\n"))
 
     def test_a_stop_with_open_connections(self):
         daemon = self.serve_http()

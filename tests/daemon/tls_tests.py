@@ -72,12 +72,6 @@ class TlsTest(DaemonTest):
         daemon.signal(signal.SIGHUP)
         return daemon.wait_for_line(" info reloaded ", count)
 
-    def s_client(self, daemon, *arguments, text=""):
-        """Runs openssl s_client with `text` as its input; returns what it has printed."""
-        process = self.start_s_client(daemon, *arguments)
-        output, _ = process.communicate(text.encode(), timeout=SECONDS)
-        return output.decode(errors="replace")
-
     def start_s_client(self, daemon, *arguments):
         process = subprocess.Popen(["openssl", "s_client", "-connect", daemon.addresses[0],
                                     "-CAfile", self.authority.ca, *arguments],

@@ -13,7 +13,7 @@ import subprocess
 import unittest
 import uuid
 
-from programs import SECONDS, TUBECTL, UNAVAILABLE, USAGE, ScriptedServer, TubectlTest, until
+from programs import SECONDS, TUBECTL, UNAVAILABLE, USAGE, TubectlTest, until
 
 PROMPT = "ready> "
 
@@ -116,17 +116,6 @@ class TopTest(TubectlTest):
                 terminal.type("q")
                 terminal.wait_for(lambda text: "TUBE" not in text, "the end")
 
-    def test_rates_live(self):
-        for server in self.servers():
-            terminal = self.top(server)
-            client = self.client(server)
-            terminal.wait_for_row(r"puts/s +0 ")
-
-            def put_and_look(text):
-                client.put()
-                return re.search(r"puts/s +[1-9][0-9.]* ", text)
-            terminal.wait_for(put_and_look, "puts a second")
-
     def test_sorts_and_selects(self):
         for server in self.servers():
             self.put(server, "few", 2)
@@ -213,19 +202,6 @@ class TopTest(TubectlTest):
             terminal.type("Escape")
             terminal.wait_for_text("READY")
 
-    def test_freezes(self):
-        for server in self.servers():
-            self.put(server, "mail", 2)
-            terminal = self.top(server)
-            terminal.wait_for_row("mail +2 ")
-            terminal.type("Space")
-            terminal.wait_for_text("FROZEN")
-            self.put(server, "mail", 3)
-            terminal.type("j")
-            self.assertRegex(terminal.wait_for_row("^▸ default"), "mail +2 ")
-            terminal.type("Space")
-            terminal.wait_for_row("mail +5 ")
-
     def test_follows_the_window(self):
         for server in self.servers():
             terminal = self.top(server)
@@ -266,44 +242,6 @@ class TopTest(TubectlTest):
         terminal.type("q")  # top does not wait for the answer
         terminal.wait_for(lambda text: "TUBE" not in text, "the end")
         daemon.thaw()
-
-    def test_an_order_is_not_carried_out_long_after_it_was_given(self):
-        """The server does not answer for a while, and then answers again. top_test.cc has the orders that wait
-        for the answer, and their messages."""
-        daemon = self.start()
-        address = daemon.addresses[0]
-        self.bury(address, "mail", 5)
-        terminal = self.top(address)
-        terminal.write("/mail")
-        terminal.type("Enter")
-        terminal.wait_for_row("^▸ mail")
-        daemon.freeze()
-        terminal.wait_for_text("NO SERVER", "has not answered for")
-        terminal.write("K")
-        terminal.type("Enter")
-        terminal.type("?")  # after the order
-        terminal.wait_for_text("KEYS")
-        terminal.type("?")
-        daemon.thaw()
-        terminal.wait_for_text("serving")
-        # An order that was kept would be carried out before this one.
-        terminal.write("p900")
-        terminal.type("Enter")
-        client = self.client(address)
-        until("the pause", lambda: client.stats("stats-tube mail")["pause"] == 900)
-        self.assertEqual(client.stats("stats-tube mail")["current-jobs-buried"], 5)
-
-    def test_an_order_is_carried_out_though_another_follows_at_once(self):
-        """top may read the keys of both at once. top_test.cc has that case."""
-        address = self.tubed()
-        self.bury(address, "mail", 5)
-        terminal = self.top(address)
-        terminal.write("/mail")
-        terminal.type("Enter")
-        terminal.wait_for_row("^▸ mail")
-        terminal.type("K", "1", "Enter", "p", "9", "0", "0", "Enter")
-        client = self.client(address)
-        until("the kick", lambda: client.stats("stats-tube mail")["current-jobs-ready"] == 1)
 
     def test_leaves_the_terminal_as_it_was(self):
         server = self.tubed()
@@ -348,28 +286,6 @@ class TopTest(TubectlTest):
                                                environment={"COLUMNS": "200", "LINES": "8"})
             self.assertEqual((code, output.count("\n")), (0, 5))
             self.assertIn("WATCHING", output)
-
-    def test_the_nodes_of_a_cluster(self):
-        """The lines of stats that a server in a cluster has, after all others."""
-        server = self.tubed()
-        self.assertNotIn("nodes", self.tubectl(server, "top", "--once", "--interval", "0.1"))
-        client = self.client(server)
-        client.send(b"stats\r\n")
-        block = client.body()[1] + (
-            b'cluster-name: "a"\ncluster-role: leader\ncluster-leader: "a"\ncluster-term: 7\n'
-            b"cluster-commit-index: 5000\ncluster-applied-index: 5000\ncluster-held-over: 0\n"
-            b'cluster-nodes: "a:leader:5000:- b:voter:4990:12 c:voter:100:2500"\n')
-        tubes = b"---\n- default\n"
-        tube = b'---\nname: "default"\ncurrent-jobs-ready: 3\n'
-        answers = [b"OK %d\r\n%s\r\n" % (len(body), body) for body in (block, tubes, tube)]
-        scripted = ScriptedServer(2 * answers)
-        self.addCleanup(scripted.close)
-        output = self.tubectl(scripted.address, "top", "--once", "--interval", "0.1")
-        self.assertIn("\ncluster      leader a  this a leader  term 7  committed 5000  "
-                      "applied 5000\n", output)
-        self.assertIn("\nnodes        c voter lacks 4900 SILENT 2.5 s  a leads  "
-                      "b voter lacks 10 12 ms\n", output)
-        self.assertEqual(scripted.commands, 2 * ["stats", "list-tubes", "stats-tube default"])
 
     def test_ten_thousand_tubes_are_quick(self):
         server = self.tubed()
