@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import PROGRAM, SANITIZED, SECONDS, Client, DaemonTest, connects, preloaded, until
+from harness import PROGRAM, SANITIZED, SECONDS, Client, DaemonTest, Process, connects, preloaded, until
 
 # Ends as the program does that it becomes, whose words are its arguments.
 WITHOUT_SIGNALS = """
@@ -25,6 +25,15 @@ def shell(command, *arguments):
     done = subprocess.run(["bash", "-c", command, PROGRAM, *map(str, arguments)], check=False,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
     return done.returncode, done.stderr.decode()
+
+
+def start_by_shell(test, command, path, *flags):
+    """A server at the unix socket `path`, which this shell command starts, and which may end."""
+    server = Process(["bash", "-c", command, PROGRAM, "-l", f"unix:{path}", *flags])
+    test.addCleanup(server.kill)
+    until("the server to listen or to end",
+          lambda: connects(path) or server.process.poll() is not None)
+    return server
 
 
 class ClosedDescriptors(DaemonTest):
@@ -46,18 +55,11 @@ class ClosedDescriptors(DaemonTest):
     def test_a_server_serves_and_stops(self):
         path = self.directory / "socket"
         for closed in self.closings():
-            process = subprocess.Popen(["bash", "-c", f'exec "$0" "$@" {closed}', PROGRAM, "-l",
-                                        f"unix:{path}", "-b", str(self.journal)],
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL)
-            self.addCleanup(process.kill)
-            until("the server to listen or to end",
-                  lambda: connects(path) or process.poll() is not None)
+            server = start_by_shell(self, f'exec "$0" "$@" {closed}', path, "-b", str(self.journal))
             client = Client(f"unix:{path}")
             jobs = client.stats()["current-jobs-ready"]
             client.close()
-            process.send_signal(signal.SIGTERM)
-            self.assertEqual((jobs, process.wait(SECONDS)), (1, 0))
+            self.assertEqual((jobs, server.end()), (1, 0))
 
     def test_tasks_that_print_nothing_succeed(self):
         for closed in ("<&-", "2>&-", "<&- 2>&-"):
@@ -165,37 +167,21 @@ class FewResources(DaemonTest):
     def test_a_log_that_has_reached_the_limit_of_a_file_ends_no_server(self):
         log, path = self.directory / "log", self.directory / "socket"
         log.write_bytes(bytes(4096))
-        with log.open("ab") as stream:
-            process = subprocess.Popen(
-                ["bash", "-c", 'ulimit -f 4; exec "$0" "$@"', PROGRAM, "-l", f"unix:{path}"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stream)
-        self.addCleanup(process.kill)
-        until("the server to listen or to end",
-              lambda: connects(path) or process.poll() is not None)
+        server = start_by_shell(self, f'ulimit -f 4; exec "$0" "$@" 2>> {log}', path)
         client = Client(f"unix:{path}")
         client.put(b"x")
         client.close()
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(SECONDS), 0)
+        self.assertEqual(server.end(), 0)
         self.assertEqual(log.stat().st_size, 4096)
 
     def test_enough_descriptors_for_a_start_are_enough_to_serve(self):
         """Whatever the limit: the server serves, or one line says why it does not."""
         for most in range(8, 56, 4):
             with self.subTest(descriptors=most):
-                process = subprocess.Popen(
-                    ["bash", "-c", f'ulimit -n {most}; exec "$0" "$@"', PROGRAM, "-l",
-                     f"unix:{self.directory}/{most}", "-b", str(self.journal), "--http-listen",
-                     "127.0.0.1:0"],
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-                self.addCleanup(process.kill)
-                path = self.directory / str(most)
-                until("the server to listen or to end",
-                      lambda path=path, process=process: connects(path) or process.poll() is not None)
-                if process.poll() is None:
-                    process.send_signal(signal.SIGTERM)
-                errors = process.communicate(timeout=SECONDS)[1].decode()
-                self.assertIn(process.returncode, (0, RESOURCES, 69, 73), errors)
+                server = start_by_shell(
+                    self, f'ulimit -n {most}; exec "$0" "$@"', self.directory / str(most), "-b",
+                    str(self.journal), "--http-listen", "127.0.0.1:0")
+                self.assertIn(server.end(), (0, RESOURCES, 69, 73), server.lines)
 
 
 if __name__ == "__main__":
