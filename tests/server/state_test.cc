@@ -112,7 +112,7 @@ TEST_CASE("the state is fetched while the journal is written and compacted") {
   const std::uint64_t before = first_segment();
   const cluster::Index begin = two.node->node().log().first();
   Fetch fetch = two.fetch();
-  Source source(two.loop, *two.node, two.door.accept(), two.a, 64 << 10);
+  Source source(two.loop, *two.node, two.door.accept(), two.a, 1);
   REQUIRE(two.run_until([&] {
     two.node->work(5);
     if (first_segment() > before + 4) source.set_rate(0);
@@ -285,12 +285,24 @@ TEST_CASE("a journal that is damaged at the source is not sent") {
 
 TEST_CASE("a raft log that was cut beyond the copy ends the transfer") {
   Two two({.kept_entries = 16, .raft_log_bytes = 1000});
+  cluster::Node& node = two.node->node();
+  const auto newest_segment = [&] { return two.node->journal().stats().current_segment; };
   Fetch fetch = two.fetch();
-  Source source(two.loop, *two.node, two.door.accept(), two.a, 100'000);
+  Source source(two.loop, *two.node, two.door.accept(), two.a, 1);
+  // All segments that are copied are open then.
+  REQUIRE(two.run_until([&] { return source.bytes() > 0; }));
+  const std::uint64_t listed = newest_segment() + 4;  // with those that are allocated ahead
   REQUIRE(two.run_until([&] {
     two.node->work(20);
-    return fetch.ended() && source.ended();
+    return newest_segment() > listed;
   }));
+  const cluster::Index copied = node.last();  // at most
+  REQUIRE(two.run_until([&] {
+    two.node->work(20);
+    return node.log().first() > copied + 1;
+  }));
+  source.set_rate(0);
+  REQUIRE(two.run_until([&] { return fetch.ended() && source.ended(); }));
   CHECK(source.error().find("and the copy of the journal ends after") != std::string::npos);
   CHECK(fetch.error().find(source.error()) != std::string::npos);
   two.check_untouched();
