@@ -87,14 +87,6 @@ class Listeners(DaemonTest):
         for number, client in enumerate(reversed(clients), 1):
             self.assertEqual(client.reserve(), (number, b"%d" % number))
 
-    def test_ipv6_does_not_take_the_port_of_ipv4(self):
-        if not has_ipv6():
-            self.skipTest("no ::1 here")
-        daemon = self.start()
-        port = daemon.addresses[0].rsplit(":", 1)[1]
-        self.check_serves(self.start(listen=f"[::]:{port}"))
-        self.check_serves(daemon)
-
     def test_mode_and_group(self):
         entry = next(entry for entry in grp.getgrall()
                      if entry.gr_gid in os.getgroups() or os.geteuid() == 0 and entry.gr_gid)
@@ -107,29 +99,6 @@ class Listeners(DaemonTest):
         self.assertEqual(status.st_gid, entry.gr_gid)
         self.check_serves(daemon)
 
-    def test_without_a_mode_the_umask_decides(self):
-        old = os.umask(0o027)
-        try:
-            self.start(listen=f"unix:{self.path}")
-        finally:
-            os.umask(old)
-        self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), 0o750)
-
-    def test_a_group_that_does_not_exist(self):
-        config = self.write_config(f'[[listen]]\naddress = "unix:{self.path}"\n'
-                                   f'group = "no-such-group"\n')
-        code, _, errors = run("--config", config)
-        self.assertEqual(code, CANNOT_LISTEN)
-        self.assertIn("no-such-group", errors)
-        self.assertFalse(self.path.exists())
-
-    def test_a_stale_socket_is_replaced(self):
-        with socket.socket(socket.AF_UNIX) as stale:
-            stale.bind(str(self.path))
-            stale.listen()
-        self.assertTrue(self.path.exists())
-        self.check_serves(self.start(listen=f"unix:{self.path}"))
-
     def test_the_socket_of_a_killed_daemon_is_replaced(self):
         with socket.socket(socket.AF_UNIX) as bound_only:  # as if killed between bind and listen
             bound_only.bind(str(self.path))
@@ -140,27 +109,11 @@ class Listeners(DaemonTest):
         self.check_refused(f"unix:{self.path}", f"unix:{self.path}", "another server")
         self.check_serves(daemon)
 
-    def test_a_file_that_is_not_a_socket_is_not_replaced(self):
-        self.path.write_text("precious", encoding="utf-8")
-        self.check_refused(f"unix:{self.path}", str(self.path), "not a socket")
-        self.assertEqual(self.path.read_text(encoding="utf-8"), "precious")
-
     def test_the_path_is_removed_at_the_end(self):
         daemon = self.start(listen=f"unix:{self.path}")
         self.assertTrue(self.path.exists())
         self.assertEqual(daemon.end(), 0)
         self.assertFalse(self.path.exists())
-
-    def test_a_path_that_another_daemon_has_taken_over_stays(self):
-        first = self.start(listen=f"unix:{self.path}")
-        os.unlink(self.path)
-        second = self.start(listen=f"unix:{self.path}")
-        self.assertEqual(first.end(), 0)
-        self.check_serves(second)
-        self.assertTrue(self.path.exists())
-
-    def test_a_path_that_cannot_be_created(self):
-        self.check_refused(f"unix:{self.directory}/none/socket", "No such file")
 
     def test_two_daemons_on_one_port(self):
         daemon = self.start()
@@ -180,16 +133,6 @@ class Listeners(DaemonTest):
         client.ask("list-tube-used")
         self.assertEqual(daemon.end(), 0)  # the daemon's sockets remain in TIME_WAIT
         self.check_serves(self.start(listen=address))
-
-    def test_many_clients_connect_to_a_unix_socket_at_once(self):
-        daemon = self.start(listen=f"unix:{self.path}")
-        daemon.freeze()
-        clients = [self.connect(daemon) for _ in range(300)]
-        daemon.thaw()
-        for client in clients:
-            self.assertEqual(client.ask("list-tube-used"), "USING default")
-        until("all clients to be counted", lambda: clients[0].stats()["current-connections"] == 300)
-
 
 class Privileges(DaemonTest):
     def test_an_unknown_user(self):
