@@ -184,46 +184,6 @@ class Backup(DaemonTest):
         self.assertEqual((code, errors), (0, ""))
         self.assertEqual(run("--check", str(target))[0], 0)
 
-    def refused(self, reason):
-        """A backup of the journal is refused and leaves no file, and `--check` fails as well."""
-        target = self.directory / "backup"
-        code, output, errors = self.back_up(target)
-        self.assertEqual((code, output), (73, ""))
-        self.assertEqual(len(errors.splitlines()), 1)
-        self.assertIn(reason, errors)
-        self.assertFalse(target.exists())
-        target.mkdir()
-        self.assertEqual(self.back_up(target), (code, output, errors))
-        self.assertEqual(list(target.iterdir()), [])
-        target.rmdir()
-        self.assertEqual(run("--check", str(self.journal))[0], 73)
-
-    def test_of_a_damaged_journal_is_refused(self):
-        daemon = self.start("-b", str(self.journal), *FLAGS)
-        client = self.connect(daemon)
-        for i in range(400):
-            client.put(b"%d" % i * 40)
-        self.end(daemon)
-        # The end of an unsynced log may be torn by a crash. A second stop names all facts of the
-        # first run as durable, so that none of its segments can be taken for a torn end.
-        self.end(self.start("-b", str(self.journal), *FLAGS))
-        written = [path for path in sorted(self.journal.glob("journal.*"))
-                   if any(path.read_bytes()[64:])]
-        self.assertGreater(len(written), 3)
-        for path in written[:-1]:
-            image = path.read_bytes()
-            damaged = bytearray(image)
-            damaged[64 + 20] ^= 1  # in the first batch
-            path.write_bytes(damaged)
-            self.refused(f"{path.name} is damaged at offset 64: ")
-            path.write_bytes(image)
-        for path in written[1:-1]:
-            away = self.directory / "away"
-            path.rename(away)
-            self.refused(f"{path.name} is missing")
-            away.rename(path)
-        self.assertEqual(self.back_up(self.directory / "backup")[0], 0)
-
     def test_into_a_directory_that_is_not_empty_is_refused(self):
         daemon = self.start("-b", str(self.journal))
         self.connect(daemon).put(b"x")

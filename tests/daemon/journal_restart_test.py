@@ -288,14 +288,6 @@ class Refused(Journaled):
             client.put(b"%d " % i * 50)
         self.end(daemon)
 
-    def test_a_missing_directory(self):
-        self.refuse("no such directory", directory=self.directory / "none")
-
-    def test_a_file(self):
-        path = self.directory / "file"
-        path.write_bytes(b"")
-        self.refuse("not a directory", directory=path)
-
     def test_a_directory_without_permission(self):
         self.journal.chmod(0o500)
         # Root has all permissions, so the daemon then runs as another user.
@@ -360,36 +352,6 @@ class Refused(Journaled):
         before = contents(self.journal)
         self.refuse(first.name, "version 9")
         self.assertEqual(contents(self.journal), before)
-
-    def test_a_damaged_header(self):
-        self.fill()
-        segment = self.segments()[1]
-        image = bytearray(segment.read_bytes())
-        image[20] ^= 1
-        segment.write_bytes(image)
-        self.refuse(segment.name, "header")
-
-    def test_a_segment_of_another_journal(self):
-        self.fill()
-        own = self.journal.with_name("own")
-        self.journal.rename(own)
-        self.journal.mkdir()
-        self.fill()
-        names = [path.name for path in self.segments()]
-        shutil.copy(own / names[1], self.journal / names[1])
-        self.refuse(names[1], "another journal")
-
-    def test_a_missing_segment(self):
-        self.fill()
-        missing = self.segments()[1]
-        missing.unlink()
-        self.refuse(missing.name, "missing")
-
-    def test_a_segment_under_another_name(self):
-        self.fill()
-        segments = self.segments()
-        shutil.copy(segments[0], segments[1])
-        self.refuse(segments[1].name)
 
     def test_a_flipped_byte_in_the_middle(self):
         self.fill(50, "-f", "0")
@@ -460,25 +422,6 @@ class Repaired(Journaled):
 
 
 class Tasks(Journaled):
-    def test_dump_prints_every_record(self):
-        daemon, client = self.serve()
-        client.ask("use a.tube")
-        one, two = client.put(b"\x00\xff\r\n", priority=7, ttr=60), client.put(b"y", delay=100)
-        client.reserve(f"reserve-job {two}")
-        client.ask(f"bury {two} 3")
-        client.ask(f"delete {one}")
-        client.ask("pause-tube a.tube 50")
-        self.end(daemon)
-        before = contents(self.journal)
-        code, output, errors = run("--dump", str(self.journal))
-        self.assertEqual((code, errors), (0, ""))
-        for text in (f'added id={one} tube="a.tube" state=ready pri=7 delay=0 ttr=60',
-                     f'added id={two} tube="a.tube" state=delayed pri=0 delay=100',
-                     f"placed id={two} state=buried pri=3", f"removed id={one}",
-                     'paused tube="a.tube" pause=50', " clean"):
-            self.assertIn(text, output)
-        self.assertEqual(contents(self.journal), before)
-
     def test_check_changes_nothing_while_a_server_writes(self):
         daemon, client = self.serve("-s", "8192", "-z", "1000")
         for _ in range(100):
