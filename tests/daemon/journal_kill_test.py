@@ -16,7 +16,7 @@ import unittest
 
 from harness import SANITIZED, SECONDS, Client, DaemonTest, parse_reply, run
 
-ROUNDS = int(os.environ.get("TUBED_KILL_ROUNDS", "40" if SANITIZED else "200"))
+ROUNDS = int(os.environ.get("TUBED_KILL_ROUNDS", "20" if SANITIZED else "60"))
 SEED = int(os.environ.get("TUBED_KILL_SEED", str(random.randrange(1 << 32))))
 MODES = (("-f", "0"), (), ("-F",))
 CLIENTS = 20
