@@ -91,6 +91,19 @@ class Operators(OfOperators):
             for member in state["members"]:
                 self.assertEqual(member["match"] is not None, leads, member)
 
+    def test_each_leader_of_a_term_is_logged_and_counted_once(self):
+        # Each node that was added has made the leader look at its members again.
+        for node in self.cluster:
+            lines = [re.search(r"\b(leading|following) leader=(\w+) term=(\d+)", line)
+                     for line in node.daemon.lines_with(" leader=")]
+            found = [line.groups() for line in lines if line]
+            self.assertEqual(len(found), len(set(found)), found)
+            won = node.metrics()["tubed_cluster_elections_won_total"]
+            if node is self.leader:
+                self.assertGreaterEqual(won, 1)
+            until("each election that was won to be logged",
+                  lambda node=node, won=won: len(node.daemon.lines_with("leading leader=")) >= won)
+
     def test_commands_run_on_the_leader_only(self):
         status, problem = self.get_json(self.follower, "/tubes")
         self.assertEqual(status, 503)
