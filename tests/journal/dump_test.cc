@@ -68,6 +68,15 @@ TEST_CASE("a body is printed when it is asked for, on one line") {
             .ends_with(R"( kicks=5 body="\x00\x0d\x0a\xff\x01\x80 \"\\x\x00\x00\x00")"));
 }
 
+TEST_CASE("a text in quotes has printable characters of ASCII only") {
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<char>(byte));
+  const std::string line = line_of(sample::added(1, "a", bytes), Bodies::text);
+  for (const char c : line) CHECK((c >= ' ' && c <= '~'));
+  CHECK(line.find(R"(\x1e\x1f !\"#)") != std::string::npos);
+  CHECK(line.find(R"(|}~\x7f\x80)") != std::string::npos);
+}
+
 TEST_CASE("times are printed in UTC, whichever they are") {
   CHECK(utc_text(0) == "1970-01-01T00:00:00.000000000Z");
   CHECK(utc_text(-1) == "1969-12-31T23:59:59.999999999Z");
