@@ -223,7 +223,7 @@ std::variant<HttpApi::Caller, HttpReply> HttpApi::find_caller(const HttpRequest&
 }
 
 std::optional<HttpReply> HttpApi::refuse_metrics(const HttpRequest& request) {
-  // A browser always sends a Host: without one, no page of another site is behind the request.
+  // A browser always sends a Host: without one, no page of another site has made the request.
   if (request.header("Host") && !TUBED_PLANTED(metrics_for_any_host)) {
     const auto problem = api::check_origin(guard_headers(request), false, settings_.http.hosts);
     if (problem) return http_response(*problem);

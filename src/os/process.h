@@ -96,7 +96,7 @@ class OtherProcess {
   Descriptor handle_;
 };
 
-// True if there is a user of this name, which become_user() takes.
+// True if a user has this name, which become_user() takes.
 bool is_user(const std::string& name);
 
 // Changes to the user `user` and its groups; the process cannot change back. Does nothing if the

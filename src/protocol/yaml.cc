@@ -48,7 +48,7 @@ void skip_sign(std::string_view& text) {
   if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
 }
 
-// `0b101`, `0o17`, `0xFF`. The octal numbers of YAML 1.1, such as `017`, look like decimal ones.
+// `0b101`, `0o17`, `0xFF`. The octal numbers of YAML 1.1, such as `017`, look like decimal numbers.
 bool has_base(std::string_view text) {
   if (!text.starts_with('0')) return false;
   text.remove_prefix(1);

@@ -15,7 +15,7 @@ TOKENS = {"web-1": "tbd_token-of-web-1", "worker-1": "tbd_token-of-worker-1",
           "admin-1": "tbd_token-of-admin-1"}
 WRONG = "tbd_a-token-that-nobody-has"
 SECRET_BODY = b"secret-body-of-a-job"
-HELD = 0.1  # seconds: for at least so long a refused connection stays open
+HELD = 0.1  # seconds for which a refused connection stays open, at least
 
 
 def role(name, *verbs, **keys):
@@ -297,7 +297,7 @@ class Held(AccessTest):
         self.assertEqual(self.login(daemon, "web-1").ask("use mail.out"), "USING mail.out")
 
     def test_a_stop_does_not_wait_for_it(self):
-        # No time passes in the server: what is held is never due.
+        # No time passes in the server: a held connection is never due.
         clock = StandingClock(self.directory)
         daemon = self.serve_roles(self.local(auth="token"), WEB, environment=clock.environment)
         clock.advance()

@@ -75,7 +75,7 @@ class TooFewDescriptors(DaemonTest):
     OWN, HELD, HTTP, WAITS = 64, 256, 128, 1000
 
     def warning(self, descriptors, *flags):
-        """The line about too few descriptors; None: there is none before the listener is open."""
+        """The line about too few descriptors; None: the server logs none before the listener is open."""
         daemon = self.start("--limits-connections", "100", *flags, descriptors=descriptors)
         lines = daemon.lines_with("fewer file descriptors than connections")
         self.end(daemon)
@@ -96,7 +96,7 @@ class TooFewDescriptors(DaemonTest):
 
 class HeldConnections(DaemonTest):
     def test_refused_connections_take_no_descriptor_from_others(self):
-        # No time passes in the server: what is held is never due.
+        # No time passes in the server: a held connection is never due.
         clock = StandingClock(self.directory)
         daemon = self.start("--limits-connections", "3", descriptors=DESCRIPTORS,
                             environment=clock.environment)

@@ -118,8 +118,8 @@ def preloaded(name, directory):
 
 
 class StandingClock:
-    """The monotonic clocks of daemons that are started with `environment` stand still from the first
-    advance() on, so that no timer of such a daemon expires before the test wants it."""
+    """The monotonic clocks of daemons that are started with `environment` stop at the first
+    advance(), so that no timer of such a daemon expires before the test wants it."""
 
     def __init__(self, directory):
         self.directory = directory / "clock"

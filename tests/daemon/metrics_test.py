@@ -399,7 +399,7 @@ class Beside(HttpTest):
         response.begin()
         self.assertEqual(response.status, 200)
         begin = response.read(100)
-        last = f"tube-with-a-usual-name-{TUBES - 10}"  # the last ones are in `other`
+        last = f"tube-with-a-usual-name-{TUBES - 10}"  # the last tubes are in `other`
         client.ask(f"use {last}")
         for _ in range(100):
             client.put()

@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 class SteppedTest(DaemonTest):
-    """Tests of timeouts that must not end: the clock of the server stands between the steps of a test."""
+    """Tests of timeouts that must not end: the clock of the server stops between the steps of a test."""
 
     def start_stepped(self, *flags):
         self.clock = StandingClock(self.directory)

@@ -175,7 +175,7 @@ class FewResources(DaemonTest):
         self.assertEqual(log.stat().st_size, 4096)
 
     def test_enough_descriptors_for_a_start_are_enough_to_serve(self):
-        """Whatever the limit: the server serves, or one line says why it does not."""
+        """With any limit the server serves, or one line says why it does not."""
         for most in range(8, 56, 4):
             with self.subTest(descriptors=most):
                 server = start_by_shell(

@@ -262,7 +262,7 @@ TEST_CASE("a state that goes less far than the node is refused") {
 
 TEST_CASE("a journal that is damaged at the source is not sent") {
   Two two;
-  // Each segment but the one that is written: compaction may drop the oldest meanwhile.
+  // Each segment but the newest, which is written: compaction may drop the oldest meanwhile.
   std::vector<std::string> segments;
   for (const auto& [name, contents] : files_below(two.a)) {
     if (name.starts_with("journal.")) segments.push_back(name);
