@@ -462,23 +462,31 @@ class Events:
         self.test.assertEqual([line.split(":")[0] for line in lines], ["event", "data"])
         return lines[0][len("event: "):-1], json.loads(lines[1][len("data: "):])
 
+    def events(self, what):
+        """All events. Some arrive each second, so a read of the stream ends no hang."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            yield self.event()
+        raise AssertionError(f"waited {SECONDS} s without success for: {what}")
+
     def next(self, name):
-        while True:
-            event, data = self.event()
+        for event, data in self.events(f"the event {name}"):
             self.test.assertIsNotNone(event, "the stream has ended")
             if event == name:
                 return data
 
     def until_tube(self, condition):
         """The row of the first tube for which the condition is true."""
-        while True:
-            for row in self.next("tubes")["tubes"]:
+        for event, data in self.events("the row of a tube"):
+            self.test.assertIsNotNone(event, "the stream has ended")
+            for row in data["tubes"] if event == "tubes" else ():
                 if condition(row):
                     return row
 
     def assert_ends(self):
-        while self.event()[0] is not None:
-            pass
+        for event, _ in self.events("the end of the stream"):
+            if event is None:
+                return
 
 
 class Streams(ApiTest):
