@@ -26,7 +26,10 @@ Reservations::Reservations(loop::Loop& loop, commands::Service& service,
       sweep_(loop, [this] { close_ended(); }) {}
 
 std::string Reservations::make_token() {
-  return os::random_instance_id() + os::random_instance_id();
+  // One number after the other: the order of operands is that of the compiler.
+  std::string token = os::random_instance_id();
+  token += os::random_instance_id();
+  return token;
 }
 
 void Reservations::keep(const std::string& token, const ApiClient& client) {

@@ -12,8 +12,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
-// Clients act at these moments, so that what several of them send meets in one tick.
-constexpr Duration kGrid = 250us;
 constexpr Duration kPatience = 2s;
 // A refused connection stays open for this time (HeldConnections::kTime).
 constexpr Duration kHeld = 150ms;
@@ -56,9 +54,7 @@ bool Client::is_forgotten() const {
 // --- Turns
 
 void Client::act_later() {
-  const Duration soon = chance_.up_to(2ms);
-  const Time time(((world_.now() + soon).time_since_epoch() / kGrid + 1) * kGrid);
-  world_.at(time, [this, alive = std::weak_ptr(alive_)] {
+  world_.at(world_.grid_after(chance_.up_to(2ms)), [this, alive = std::weak_ptr(alive_)] {
     if (alive.expired()) return;
     act();
     act_later();

@@ -18,7 +18,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Duration kHttpGrid = 250us;
 // Longer than the network takes to show the server that a client has left.
 constexpr Duration kArrival = 1ms;
 // The server gives a job back within this time.
@@ -60,9 +59,7 @@ class Acting : public HttpClient {
     return made->is_connected() ? std::move(made) : nullptr;
   }
   void act_later() {
-    const Duration soon = chance_.up_to(3ms);
-    const Time time(((world_.now() + soon).time_since_epoch() / kHttpGrid + 1) * kHttpGrid);
-    world_.at(time, [this, alive = std::weak_ptr(alive_)] {
+    world_.at(world_.grid_after(chance_.up_to(3ms)), [this, alive = std::weak_ptr(alive_)] {
       if (alive.expired()) return;
       act();
       act_later();

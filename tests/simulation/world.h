@@ -40,6 +40,12 @@ class World {
   void pass(Duration price) { now_ += price; }
   // Does nothing if the time has passed.
   void pass_to(Time time) { now_ = std::max(now_, time); }
+  // Clients act at the moments of a grid, so that what several of them send meets in one tick.
+  // Returns the first moment of the grid after `soon`.
+  Time grid_after(Duration soon) const {
+    constexpr Duration kGrid = std::chrono::microseconds(250);
+    return Time(((now_ + soon).time_since_epoch() / kGrid + 1) * kGrid);
+  }
 
   // --- Events
   // Events of one moment happen in the order in which they were planned.
