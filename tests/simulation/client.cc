@@ -39,7 +39,8 @@ Client::Client(World& world, Net& net, Knowledge& known, std::string name,
       known_(known),
       name_(std::move(name)),
       chance_(world.seed(), name_),
-      script_(std::move(script)) {}
+      script_(std::move(script)),
+      sends_(known.reductions.commands_of(name_)) {}
 
 Client::~Client() {
   if (connection_ != nullptr) connection_->on_event({});
@@ -54,6 +55,7 @@ bool Client::is_forgotten() const {
 // --- Turns
 
 void Client::act_later() {
+  if (made_ >= sends_.last && unanswered_.empty()) return;
   world_.at(world_.grid_after(chance_.up_to(2ms)), [this, alive = std::weak_ptr(alive_)] {
     if (alive.expired()) return;
     act();
@@ -69,7 +71,21 @@ void Client::act() {
   if (is_forgotten()) return fail("no answer", "");
   if (refused_) return;
   if (!held_.empty()) return send_held();
-  send(script_->next(unanswered_.size()));
+  send(next());
+}
+
+// Makes commands until one is to be sent.
+std::vector<MadeCommand> Client::next() {
+  for (;;) {
+    if (made_ >= sends_.last) return {};
+    std::vector<MadeCommand> commands = script_->next(unanswered_.size());
+    if (commands.empty()) return commands;
+    std::erase_if(commands, [this](const MadeCommand&) {
+      ++made_;
+      return made_ > sends_.last || (made_ < sends_.first && script_->may_skip());
+    });
+    if (!commands.empty()) return commands;
+  }
 }
 
 void Client::connect() {
@@ -326,6 +342,7 @@ class AnyCommands final : public Script {
     known_.add_recent(number_in(words_of(line).at(1)));
   }
   void lost(const std::deque<MadeCommand>&) override {}
+  bool may_skip() const override { return true; }
   unsigned leaves() const override { return most_unanswered_ == 1 ? 2 : 15; }
 
  private:

@@ -35,6 +35,8 @@ class Script {
   virtual void lost(const std::deque<MadeCommand>& unanswered) = 0;
   // False: the client does not read now, although it may send.
   virtual bool reads() const { return true; }
+  // True: a command that was made need not be sent.
+  virtual bool may_skip() const { return false; }
   // How many of a thousand turns end the connection.
   virtual unsigned leaves() const = 0;
 
@@ -53,7 +55,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Acts from now on, until it is destroyed.
+  // Acts from now on, until it is destroyed or has sent all that it may send.
   void begin() { act_later(); }
   // True if a command that does not wait has been unanswered for too long.
   bool is_forgotten() const;
@@ -62,6 +64,7 @@ class Client {
  private:
   void act();
   void act_later();
+  std::vector<MadeCommand> next();
   void connect();
   void leave();
   void send(const std::vector<MadeCommand>& commands);
@@ -84,6 +87,8 @@ class Client {
   const std::string name_;
   Chance chance_;
   std::unique_ptr<Script> script_;
+  const Range sends_;       // of the commands of the script after the first of each connection
+  std::uint64_t made_ = 0;  // of these commands
   std::shared_ptr<Endpoint> connection_;
   std::uint64_t queue_ = 0;  // that the connection is with
   std::string unsent_;

@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "tests/simulation/chance.h"
 #include "tests/simulation/net.h"
+#include "tests/simulation/reductions.h"
 
 namespace tubed::simulation {
 
@@ -27,6 +28,7 @@ struct Knowledge {
   std::deque<JobId> kept;          // jobs of ledgers, which may have been deleted
   std::deque<std::string> tokens;  // of reservations over HTTP
   std::uint64_t puts = 0;
+  Reductions reductions;    // of the life
   std::uint64_t queue = 0;  // of the ids: without a journal each process begins another
 
   // The state of drain mode, and since when.

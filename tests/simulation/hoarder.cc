@@ -28,6 +28,7 @@ class Hoard final : public Script {
   void answered(const MadeCommand&, std::string_view) override {}
   void lost(const std::deque<MadeCommand>&) override { is_reading_ = true; }
   bool reads() const override { return is_reading_; }
+  bool may_skip() const override { return true; }
   unsigned leaves() const override { return 5; }
 
  private:

@@ -46,14 +46,21 @@ std::string encoded(std::string_view text) {
 class Acting : public HttpClient {
  public:
   Acting(World& world, Net& net, Knowledge& known, const std::string& name)
-      : world_(world), net_(net), known_(known), name_(name), chance_(world.seed(), name) {}
+      : world_(world),
+        net_(net),
+        known_(known),
+        name_(name),
+        chance_(world.seed(), name),
+        sends_(known.reductions.commands_of(name)) {}
 
   void begin() override { act_later(); }
 
  protected:
   virtual void act() = 0;
 
+  // Null: nothing listens, or the life does without this request.
   std::unique_ptr<HttpCall> call(HttpRequest request, HttpCall::Done done) {
+    if (!sends_.has(++calls_)) return nullptr;
     auto made = std::make_unique<HttpCall>(world_, net_, known_, chance_, name_, std::move(request),
                                            std::move(done));
     return made->is_connected() ? std::move(made) : nullptr;
@@ -76,6 +83,8 @@ class Acting : public HttpClient {
   Knowledge& known_;
   const std::string name_;
   Chance chance_;
+  const Range sends_;
+  std::uint64_t calls_ = 0;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

@@ -44,12 +44,22 @@ class Life {
                   options.has_roles ? &roles_ : nullptr),
         model_(world_, known_, net_) {
     world_.print_story(options.prints_story);
+    world_.stop_at(options.until);
+    if (options.most_events > 0) world_.limit_events(options.most_events);
+    if (options.events_seen != nullptr) world_.count_events_at(options.events_seen);
+    known_.reductions = options.reductions;
+    if (options.reductions.is_calm) {
+      net_.calm_down();
+      machine_.calm_down();
+    }
     ledgers_.resize(options.ledgers + (options.has_http ? 1 : 0));
     for (unsigned i = 0; i < options.clients; ++i) add_client(i);
     if (options.has_http) add_http_clients();
     for (unsigned i = 0; options.has_roles && i < 3; ++i) add_role_client(i);
     if (is_judged()) add_judged_clients();
   }
+
+  const std::vector<std::string>& client_names() const { return names_; }
 
   LifeReport run() {
     end_ = world_.now() + options_.duration;
@@ -85,38 +95,46 @@ class Life {
     auto script = number < options_.ledgers
                       ? keep_ledger(world_, known_, ledgers_[number], name)
                       : any_commands(world_, known_, name, number % 2 == 0 ? 1 : 12);
+    add(name, std::move(script));
+  }
+
+  // True: the life has it.
+  bool note_client(const std::string& name) {
+    names_.push_back(name);
+    return !options_.reductions.leaves_out(name);
+  }
+
+  void add(const std::string& name, std::unique_ptr<Script> script) {
+    if (!note_client(name)) return;
     clients_.push_back(std::make_unique<Client>(world_, net_, known_, name, std::move(script)));
   }
 
   void add_http_clients() {
-    const auto add = [this](std::unique_ptr<HttpClient> client) {
-      http_clients_.push_back(std::move(client));
+    const auto add = [this](const char* name, std::unique_ptr<HttpClient> client) {
+      if (note_client(name)) http_clients_.push_back(std::move(client));
     };
     for (const char* name : {"http 1", "http 2", "http 3"})
-      add(any_operations(world_, net_, known_, name));
-    add(keep_http_ledger(world_, net_, known_, ledgers_.back(), "http ledger"));
+      add(name, any_operations(world_, net_, known_, name));
+    add("http ledger", keep_http_ledger(world_, net_, known_, ledgers_.back(), "http ledger"));
     for (const char* name : {"http leaver 1", "http leaver 2"})
-      add(reserve_and_leave(world_, net_, known_, name));
-    if (world_.seed() % 4 == 0) add(crowd(world_, net_, known_, "http crowd"));
+      add(name, reserve_and_leave(world_, net_, known_, name));
+    if (world_.seed() % 4 == 0) add("http crowd", crowd(world_, net_, known_, "http crowd"));
   }
 
   // The model and the counts know neither an operator nor HTTP.
   bool is_judged() const { return !options_.operated && !options_.has_roles && !options_.has_http; }
 
   void add_judged_clients() {
-    clients_.push_back(
-        std::make_unique<Client>(world_, net_, known_, "hoarder", hoard(world_, "hoarder")));
+    add("hoarder", hoard(world_, "hoarder"));
     for (unsigned i = 0; i < options_.models; ++i) {
       const std::string name = fmt::format("model {}", i);
-      clients_.push_back(
-          std::make_unique<Client>(world_, net_, known_, name, model_.add_client(name)));
+      add(name, model_.add_client(name));
     }
   }
 
   void add_role_client(unsigned number) {
     const std::string name = fmt::format("role client {}", number);
-    clients_.push_back(
-        std::make_unique<Client>(world_, net_, known_, name, roles_.client(number, name)));
+    add(name, roles_.client(number, name));
   }
 
   void run_process() {
@@ -196,6 +214,8 @@ class Life {
   void plan_end(Duration after) {
     world_.after(after, [this, process = report_.processes] {
       if (process != report_.processes || ended_) return;
+      if (!Reductions::keeps(options_.reductions.ends, ++ends_planned_))
+        return plan_end(chance_.up_to(kLongest));
       if (chance_.percent(25)) {
         ++report_.stops;
         return operator_.stop_process();
@@ -256,6 +276,8 @@ class Life {
   std::vector<std::unique_ptr<HttpClient>> http_clients_;
   server::Server* server_ = nullptr;
   LifeReport report_;
+  std::vector<std::string> names_;            // of all clients
+  std::uint64_t ends_planned_ = 0;            // also those that the life does without
   bool ended_ = false;                        // the process that runs
   std::optional<journal::Fate> end_at_line_;  // the next line of the log is the last step
   Time end_;
@@ -265,6 +287,10 @@ class Life {
 
 LifeReport live(std::uint64_t seed, const LifeOptions& options) {
   return Life(seed, options).run();
+}
+
+std::vector<std::string> clients_of(std::uint64_t seed, const LifeOptions& options) {
+  return Life(seed, options).client_names();
 }
 
 }  // namespace tubed::simulation

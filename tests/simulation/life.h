@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/time.h"
+#include "tests/simulation/reductions.h"
 
 namespace tubed::simulation {
 
@@ -19,7 +21,11 @@ struct LifeOptions {
   bool operated = false;   // drains, reloads, steps of the wall clock, stalls (operator.h)
   bool has_roles = false;  // and three more clients, which have them (roles.h)
   bool has_http = false;   // the API, and its clients (http_clients.h)
+  Reductions reductions = {};
+  std::string until = {};  // the first line of the story with this text is a problem; empty: none
   bool prints_story = false;
+  std::uint64_t most_events = 0;         // more are a problem; 0: any number may happen
+  std::uint64_t* events_seen = nullptr;  // their number is stored here as they happen
 };
 
 struct LifeReport {
@@ -40,5 +46,8 @@ struct LifeReport {
 
 // The same seed and options give the same life. O(events).
 LifeReport live(std::uint64_t seed, const LifeOptions& options);
+
+// The names of the clients of a life, with those that it does without.
+std::vector<std::string> clients_of(std::uint64_t seed, const LifeOptions& options);
 
 }  // namespace tubed::simulation

@@ -57,7 +57,8 @@ Machine& Machine::current() {
 void Machine::schedule() {
   if (scheduled_ || disk_.pending() == 0 || disk_.off()) return;
   scheduled_ = true;
-  const std::uint64_t most = chance_.percent(3) ? 30'000 : 600;
+  const bool is_slow = chance_.percent(3);
+  const std::uint64_t most = is_slow && !is_calm_ ? 30'000 : 600;
   world_.after(microseconds(30 + chance_.below(most)), [this, life = life_] {
     if (life != life_) return;
     scheduled_ = false;

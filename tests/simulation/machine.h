@@ -52,6 +52,8 @@ class Machine {
   void on_event(std::function<void(DiskEvent)> event) { event_ = std::move(event); }
   void report(DiskEvent event);
   void report_write(journal::FileId file);
+  // No operation takes long.
+  void calm_down() { is_calm_ = true; }
 
   // Ends the process: its pending operations are lost or torn as `fate` says. The process may still
   // run its destructors, which use the old disk until begin_process().
@@ -87,6 +89,7 @@ class Machine {
   std::uint64_t boot_ = 1;
   std::uint64_t recorded_boot_ = 0;
   bool scheduled_ = false;
+  bool is_calm_ = false;
 };
 
 }  // namespace tubed::simulation

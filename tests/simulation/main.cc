@@ -1,7 +1,7 @@
-// simulation [SEED [COUNT]] [--milliseconds=N] [--clients=N] [--ledgers=N] [--models=N] [--memory]
-// [--operated] [--roles] [--http] [--story] [--digests]: runs lives of the server on virtual time,
-// and prints the first that has a problem.
-#include <algorithm>
+// simulation [SEED [COUNT]] [OPTION…] [--story] [--digests] [--shorten]: runs lives of the server
+// on virtual time, and prints the first that has a problem. The options of a life are those of
+// options.cc. --shorten: the lives run in child processes, and the first that has a problem is
+// shortened.
 #include <cstdio>
 #include <ctime>
 #include <string_view>
@@ -9,39 +9,49 @@
 
 #include "tests/simulation/commands.h"
 #include "tests/simulation/life.h"
+#include "tests/simulation/options.h"
+#include "tests/simulation/shorten.h"
 
 using namespace tubed::simulation;
+
+namespace {
+
+constexpr unsigned kMostLives = 1000;  // to shorten one
+
+unsigned long long number(std::uint64_t value) {
+  return value;
+}
+
+// True: the life has a problem.
+bool shorten_and_print(std::uint64_t seed, const LifeOptions& options) {
+  const Shortened shortened = shorten(seed, options, kMostLives);
+  if (shortened.before.problem.empty()) return false;
+  std::printf("seed %llu, event %llu: %s\n", number(seed), number(shortened.before.events),
+              shortened.before.problem.c_str());
+  std::printf("after %u lives, event %llu: %s\nsimulation %llu%s\n", shortened.lives,
+              number(shortened.after.events), shortened.after.problem.c_str(), number(seed),
+              words_of(shortened.options).c_str());
+  return true;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   LifeOptions options;
   bool prints_digests = false;
+  bool shortens = false;
   std::vector<std::uint64_t> numbers;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    const std::string_view value = word.substr(std::min(word.size(), word.find('=') + 1));
-    if (word.starts_with("--milliseconds=")) {
-      options.duration = std::chrono::milliseconds(number_in(value));
-    } else if (word.starts_with("--clients=")) {
-      options.clients = static_cast<unsigned>(number_in(value));
-    } else if (word.starts_with("--ledgers=")) {
-      options.ledgers = static_cast<unsigned>(number_in(value));
-    } else if (word.starts_with("--models=")) {
-      options.models = static_cast<unsigned>(number_in(value));
-    } else if (word == "--memory") {
-      options.has_journal = false;
-    } else if (word == "--operated") {
-      options.operated = true;
-    } else if (word == "--roles") {
-      options.has_roles = true;
-    } else if (word == "--http") {
-      options.has_http = true;
-    } else if (word == "--story") {
+    if (word == "--story") {
       options.prints_story = true;
     } else if (word == "--digests") {
       prints_digests = true;
+    } else if (word == "--shorten") {
+      shortens = true;
     } else if (!word.starts_with("-")) {
       numbers.push_back(number_in(word));
-    } else {
+    } else if (!take_option(word, options)) {
       std::fprintf(stderr, "simulation: unknown option %s\n", argv[i]);
       return 2;
     }
@@ -51,24 +61,29 @@ int main(int argc, char** argv) {
   std::uint64_t events = 0;
   std::uint64_t processes = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    if (shortens) {
+      if (shorten_and_print(seed, options)) return 1;
+      continue;
+    }
     const LifeReport report = live(seed, options);
     events += report.events;
     processes += report.processes;
     if (prints_digests) {
-      std::printf("seed %llu: digest %016llx, %llu events\n", static_cast<unsigned long long>(seed),
-                  static_cast<unsigned long long>(report.digest),
-                  static_cast<unsigned long long>(report.events));
+      std::printf("seed %llu: digest %016llx, %llu events\n", number(seed), number(report.digest),
+                  number(report.events));
     }
     if (report.problem.empty()) continue;
-    std::printf("%sseed %llu, event %llu: %s\n", report.story.c_str(),
-                static_cast<unsigned long long>(seed),
-                static_cast<unsigned long long>(report.events), report.problem.c_str());
+    std::printf("%sseed %llu, event %llu: %s\n", report.story.c_str(), number(seed),
+                number(report.events), report.problem.c_str());
     return 1;
+  }
+  if (shortens) {
+    std::printf("%llu lives have no problem\n", number(count));
+    return 0;
   }
   const double seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
   std::printf(
       "%llu lives, %llu processes, %llu events; %.0f events in a second of processor time\n",
-      static_cast<unsigned long long>(count), static_cast<unsigned long long>(processes),
-      static_cast<unsigned long long>(events), static_cast<double>(events) / seconds);
+      number(count), number(processes), number(events), static_cast<double>(events) / seconds);
   return 0;
 }

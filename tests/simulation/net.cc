@@ -182,7 +182,9 @@ std::shared_ptr<Endpoint> Net::connect(std::uint16_t port, const Link& to_server
   const auto listener = std::ranges::find_if(
       listeners_, [port](const auto& entry) { return entry.second.port == port; });
   if (listener == listeners_.end()) return nullptr;
-  auto [server, client] = Endpoint::connect(world_, connections_++, to_server, to_client);
+  auto [server, client] = is_calm_
+                              ? Endpoint::connect(world_, connections_++, {}, {})
+                              : Endpoint::connect(world_, connections_++, to_server, to_client);
   listener->second.waiting.push_back(std::move(server));
   return client;
 }

@@ -112,6 +112,9 @@ class Net {
   bool is_settled() const;
   std::size_t open_connections() const { return endpoints_.size(); }
 
+  // All links of later connections are as Link() is.
+  void calm_down() { is_calm_ = true; }
+
   // --- Clients
   // Null: nothing listens on the port.
   std::shared_ptr<Endpoint> connect(std::uint16_t port, const Link& to_server,
@@ -128,6 +131,7 @@ class Net {
   std::map<int, std::shared_ptr<Endpoint>> endpoints_;
   int next_ = kFirstDescriptor;
   std::uint64_t connections_ = 0;
+  bool is_calm_ = false;
   std::unique_ptr<Bridges> bridges_;
 };
 

@@ -120,27 +120,33 @@ void Operator::act_later() {
 }
 
 void Operator::act() {
+  const bool is_left_out = !Reductions::keeps(known_.reductions.acts, ++acts_done_);
   const auto choice = chance_.below(100);
   if (choice < 25) {
-    world_.note("SIGUSR1");
-    raise_signal(SIGUSR1);
+    send_signal(SIGUSR1, "SIGUSR1", is_left_out);
   } else if (choice < 40) {
-    world_.note("SIGUSR2");
-    raise_signal(SIGUSR2);
+    send_signal(SIGUSR2, "SIGUSR2", is_left_out);
   } else if (choice < 75) {
     has_failed_read_ = chance_.percent(10);
     if (!has_failed_read_) change_file();
-    world_.note("SIGHUP");
-    raise_signal(SIGHUP);
+    send_signal(SIGHUP, "SIGHUP", is_left_out);
   } else if (choice < 90) {
     const Duration by = chance_.up_to(2h) - 1h;
+    if (is_left_out) return;
     world_.note(fmt::format("the wall clock is stepped by {} ms", by / 1ms));
     Machine::current().step_wall_clock(by);
   } else {
     const Duration stall = chance_.up_to(kLongestStall);
+    if (is_left_out) return;
     world_.note(fmt::format("the process stalls for {} us", stall / 1us));
     world_.pass(stall);
   }
+}
+
+void Operator::send_signal(int number, std::string_view name, bool is_left_out) {
+  if (is_left_out) return;
+  world_.note(name);
+  raise_signal(number);
 }
 
 void Operator::change_file() {

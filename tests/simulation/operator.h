@@ -63,6 +63,7 @@ class Operator {
 
   void act_later();
   void act();
+  void send_signal(int number, std::string_view name, bool is_left_out);
   void change_file();
   void take_settings();
   void check_drained();
@@ -73,6 +74,7 @@ class Operator {
   World& world_;
   Knowledge& known_;
   Chance chance_;
+  std::uint64_t acts_done_ = 0;  // of the life, also those that it does without
   Settings file_;
   Settings in_force_;
   const bool acts_;

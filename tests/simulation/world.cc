@@ -43,8 +43,9 @@ bool World::run_due() {
   while (!events_.empty() && events_.begin()->first <= now_ && !failed()) {
     const auto happen = std::move(events_.begin()->second);
     events_.erase(events_.begin());
-    ++count_;
+    *place_ = ++count_;
     any = true;
+    if (count_ >= most_) fail("too many events");
     happen();
   }
   return any;
@@ -64,6 +65,8 @@ void World::note(std::string_view what) {
   if (prints_) std::fprintf(stderr, "%s\n", line.c_str());
   story_.push_back(std::move(line));
   if (story_.size() > kStoryLines) story_.pop_front();
+  if (!stop_at_.empty() && !failed() && what.find(stop_at_) != what.npos)
+    fail(fmt::format("the story has the line \"{}\"", what));
 }
 
 void World::fail(std::string_view what) {

@@ -14,6 +14,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/time.h"
 
@@ -60,10 +61,16 @@ class World {
   // The time of the next event; kNever without one.
   Time next() const { return events_.empty() ? kNever : events_.begin()->first; }
   std::uint64_t events() const { return count_; }
+  // So many events are a problem.
+  void limit_events(std::uint64_t most) { most_ = most; }
+  // The number of events is stored at `place` as well.
+  void count_events_at(std::uint64_t* place) { place_ = place; }
 
   // --- The story
   // Adds a line to the story and to the digest.
   void note(std::string_view what);
+  // The first line with this text is a problem.
+  void stop_at(std::string text) { stop_at_ = std::move(text); }
   // A hash of all lines and their times. Equal for equal lives.
   std::uint64_t digest() const { return digest_; }
   const std::deque<std::string>& story() const { return story_; }
@@ -80,8 +87,11 @@ class World {
   Duration wall_offset_{std::chrono::hours(500'000)};
   std::multimap<Time, std::function<void()>> events_;
   std::uint64_t count_ = 0;
+  std::uint64_t most_ = UINT64_MAX;
+  std::uint64_t* place_ = &count_;
   std::uint64_t digest_ = 0xcbf29ce484222325;
   std::deque<std::string> story_;
+  std::string stop_at_;
   std::string problem_;
   bool prints_ = false;
 };
