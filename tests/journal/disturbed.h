@@ -6,8 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <doctest/doctest.h>
-
+#include "base/assert.h"
 #include "tests/journal/test_disk.h"
 
 namespace tubed::journal {
@@ -24,7 +23,8 @@ class Disturbed final : public Storage {
     return files;
   }
   Result<FileId> open(const std::string& name) override { return disk_.open(name); }
-  void close(FileId file) override { disk_.close(file); }
+  // The file stays open, because the disk closes none while the server writes to it.
+  void close(FileId) override {}
   Result<std::string> read(FileId file) override {
     disturb_();
     return disk_.read(file);
@@ -34,20 +34,21 @@ class Disturbed final : public Storage {
   Result<void> store(const std::string&, std::string_view) override { return refuse(); }
   Result<void> remove_now(const std::string&) override { return refuse(); }
   Result<void> move(const std::string&, const std::string&) override { return refuse(); }
-  void create(const std::string&, std::string, std::uint64_t, Created) override { FAIL("create"); }
-  void allocate(FileId, std::uint64_t, std::uint64_t, Done) override { FAIL("allocate"); }
+  void create(const std::string&, std::string, std::uint64_t, Created) override { refuse_change(); }
+  void allocate(FileId, std::uint64_t, std::uint64_t, Done) override { refuse_change(); }
   void write(FileId, std::uint64_t, std::vector<std::string_view>, Sync, Done) override {
-    FAIL("write");
+    refuse_change();
   }
-  void sync(FileId, Done) override { FAIL("sync"); }
-  void trim(FileId, std::uint64_t, Done) override { FAIL("trim"); }
-  void remove(const std::string&, Done) override { FAIL("remove"); }
+  void sync(FileId, Done) override { refuse_change(); }
+  void trim(FileId, std::uint64_t, Done) override { refuse_change(); }
+  void remove(const std::string&, Done) override { refuse_change(); }
   void reuse(const std::string&, const std::string&, std::string, std::uint64_t, Created) override {
-    FAIL("reuse");
+    refuse_change();
   }
 
  private:
   static Error refuse() { return Error{"it is only read"}; }
+  static void refuse_change() { TUBED_ASSERT(false); }
 
   TestDisk& disk_;
   std::function<void()> disturb_;

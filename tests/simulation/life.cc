@@ -3,15 +3,20 @@
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "server/server.h"
+#include "tests/simulation/burier.h"
+#include "tests/simulation/churner.h"
 #include "tests/simulation/client.h"
 #include "tests/simulation/costs.h"
 #include "tests/simulation/hoarder.h"
 #include "tests/simulation/http_clients.h"
+#include "tests/simulation/journal_costs.h"
+#include "tests/simulation/journal_reader.h"
 #include "tests/simulation/ledger.h"
 #include "tests/simulation/machine.h"
 #include "tests/simulation/model.h"
@@ -42,7 +47,8 @@ class Life {
         roles_(world_, known_),
         operator_(world_, known_, settings_for(options), options.operated,
                   options.has_roles ? &roles_ : nullptr),
-        model_(world_, known_, net_) {
+        model_(world_, known_, net_),
+        reader_(world_, machine_) {
     world_.print_story(options.prints_story);
     world_.stop_at(options.until);
     if (options.most_events > 0) world_.limit_events(options.most_events);
@@ -56,6 +62,7 @@ class Life {
     for (unsigned i = 0; i < options.clients; ++i) add_client(i);
     if (options.has_http) add_http_clients();
     for (unsigned i = 0; options.has_roles && i < 3; ++i) add_role_client(i);
+    if (options.is_busy) add_busy_clients();
     if (is_judged()) add_judged_clients();
   }
 
@@ -80,7 +87,7 @@ class Life {
     settings.queue.job_bytes = 10'000;
     settings.output_bytes = 64 << 10;
     settings.journal_segment_bytes = 64 << 10;
-    settings.journal_sync = kSyncAlways;
+    settings.journal_sync = options.is_unsynced ? kSyncNever : kSyncAlways;
     if (options.has_journal) settings.journal_directory = "journal";
     if (options.has_http) {
       settings.http_listen.emplace().port = Net::kHttpPort;
@@ -121,8 +128,16 @@ class Life {
     if (world_.seed() % 4 == 0) add("http crowd", crowd(world_, net_, known_, "http crowd"));
   }
 
-  // The model and the counts know neither an operator nor HTTP.
-  bool is_judged() const { return !options_.operated && !options_.has_roles && !options_.has_http; }
+  void add_busy_clients() {
+    for (const char* name : {"burier 1", "burier 2"}) add(name, bury_many(world_, known_, name));
+    for (const char* name : {"churner 1", "churner 2", "churner 3"})
+      add(name, churn(world_, known_, name));
+  }
+
+  // The model and the counts know neither an operator nor HTTP, and expect soon answers.
+  bool is_judged() const {
+    return !options_.operated && !options_.has_roles && !options_.has_http && !options_.is_busy;
+  }
 
   void add_judged_clients() {
     add("hoarder", hoard(world_, "hoarder"));
@@ -152,7 +167,11 @@ class Life {
     if (begin()) {
       try {
         const int code = server->run();
-        if (!ended_) operator_.check_end(code, false);
+        if (!ended_) {
+          operator_.check_end(code, false);
+          if (options_.has_journal && code == 0) reader_.check_after_stop();
+          if (options_.is_unsynced && code == 0) end_process(journal::Fate::power_loss);
+        }
       } catch (const EndedAtOnce& end) {
         operator_.check_end(end.code, true);
       }
@@ -172,6 +191,7 @@ class Life {
         !check(server_->recover(), "recover")) {
       return false;
     }
+    check_costs(JournalCosts::excess_of_replay(facts_, engine().entries_walked()));
     if (options_.has_journal) {
       for (const Ledger& ledger : ledgers_) {
         const std::string missing = ledger.missing_in(engine(), world_.now());
@@ -183,6 +203,8 @@ class Life {
     }
     operator_.begin_serving(engine());
     if (is_judged()) model_.begin_process(server_->service(), options_.has_journal);
+    journal_costs_.begin_process();
+    if (options_.is_busy && options_.has_journal) reader_.begin_process();
     check_invariants(report_.processes);
     const Duration left = end_ - world_.now();
     world_.after(left, [this, process = report_.processes] {
@@ -195,10 +217,13 @@ class Life {
 
   const engine::Engine& engine() const { return server_->service().engine(); }
 
+  void check_costs(const std::string& excess) {
+    if (!excess.empty()) world_.fail(excess);
+  }
+
   void check_model() {
     model_.check();
-    const std::string excess = excess_of(server_->service(), net_);
-    if (!excess.empty()) world_.fail(excess);
+    check_costs(excess_of(server_->service(), net_));
   }
 
   void check_invariants(std::uint64_t process) {
@@ -206,6 +231,10 @@ class Life {
     engine().check_invariants();
     operator_.check();
     if (is_judged()) check_model();
+    if (options_.has_journal) {
+      check_costs(journal_costs_.excess(server_->service().log(),
+                                        machine_.disk().count(journal::Operation::remove)));
+    }
     world_.after(kInvariants, [this, process] { check_invariants(process); });
   }
 
@@ -216,10 +245,8 @@ class Life {
       if (process != report_.processes || ended_) return;
       if (!Reductions::keeps(options_.reductions.ends, ++ends_planned_))
         return plan_end(chance_.up_to(kLongest));
-      if (chance_.percent(25)) {
-        ++report_.stops;
-        return operator_.stop_process();
-      }
+      if (options_.is_unsynced) return end_unsynced();
+      if (chance_.percent(25)) return stop_process();
       const auto fate = chance_.percent(50) ? journal::Fate::kill : journal::Fate::power_loss;
       if (options_.operated && chance_.percent(30)) {
         end_at_line_ = fate;
@@ -234,12 +261,27 @@ class Life {
     });
   }
 
+  void stop_process() {
+    ++report_.stops;
+    operator_.stop_process();
+  }
+
+  // A stop is aimed at the first write into a segment, when those before it are not synced.
+  void end_unsynced() {
+    if (chance_.percent(25)) return end_process(journal::Fate::kill);
+    if (chance_.percent(20)) return stop_process();
+    machine_.on_event([this, is_done = false](DiskEvent event) mutable {
+      if (event == DiskEvent::other_file && !std::exchange(is_done, true)) stop_process();
+    });
+  }
+
   // Hides everything that the process still does.
   void end_process(journal::Fate fate) {
     const bool is_cut = fate == journal::Fate::power_loss;
     ended_ = true;
     end_at_line_.reset();
     operator_.end_process();
+    reader_.end_process();
     world_.note(is_cut ? "the power is cut" : "the process ends");
     ++(is_cut ? report_.power_cuts : report_.kills);
     net_.end_process();
@@ -252,6 +294,8 @@ class Life {
     world_.note(fmt::format("log: {}", line));
     if (ended_) return true;
     operator_.take_line(line);
+    if (const std::size_t at = line.find(" facts="); at != std::string_view::npos)
+      facts_ = number_in(line.substr(at + 7));
     const auto count = [line](std::string_view event, std::uint64_t& number) {
       if (line.find(event) != std::string_view::npos) ++number;
     };
@@ -272,10 +316,13 @@ class Life {
   Operator operator_;
   std::vector<Ledger> ledgers_;
   Model model_;
+  JournalReader reader_;
+  JournalCosts journal_costs_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<HttpClient>> http_clients_;
   server::Server* server_ = nullptr;
   LifeReport report_;
+  std::uint64_t facts_ = 0;                   // that the process has recovered, by its log
   std::vector<std::string> names_;            // of all clients
   std::uint64_t ends_planned_ = 0;            // also those that the life does without
   bool ended_ = false;                        // the process that runs

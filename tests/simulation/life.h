@@ -21,6 +21,12 @@ struct LifeOptions {
   bool operated = false;   // drains, reloads, steps of the wall clock, stalls (operator.h)
   bool has_roles = false;  // and three more clients, which have them (roles.h)
   bool has_http = false;   // the API, and its clients (http_clients.h)
+  // Many jobs, most of them buried or dead, and readers of the journal (burier.h, churner.h,
+  // journal_reader.h).
+  bool is_busy = false;
+  // The mode of journal.sync is `never`. The power is cut after an orderly stop only, when
+  // everything has to be durable.
+  bool is_unsynced = false;
   Reductions reductions = {};
   std::string until = {};  // the first line of the story with this text is a problem; empty: none
   bool prints_story = false;

@@ -64,10 +64,14 @@ void Machine::schedule() {
     scheduled_ = false;
     report(DiskEvent::written);
     if (life != life_) return;
-    disk_.run_one();
-    note_call();
+    run_one();
     schedule();
   });
+}
+
+void Machine::run_one() {
+  disk_.run_one();
+  note_call();
 }
 
 void Machine::report(DiskEvent event) {

@@ -48,6 +48,8 @@ class Machine {
   // Plans the next operation of the disk, if it has any. Operations run one by one, at random
   // times.
   void schedule();
+  // Does an operation of the disk now, if it has any.
+  void run_one();
   // `event` is called at each step, from within the call of the process.
   void on_event(std::function<void(DiskEvent)> event) { event_ = std::move(event); }
   void report(DiskEvent event);

@@ -62,10 +62,12 @@ struct Flag {
   bool LifeOptions::*option;
   bool value;
 };
-constexpr std::array<Flag, 4> kSwitches = {{{"--memory", &LifeOptions::has_journal, false},
+constexpr std::array<Flag, 6> kSwitches = {{{"--memory", &LifeOptions::has_journal, false},
                                             {"--operated", &LifeOptions::operated, true},
                                             {"--roles", &LifeOptions::has_roles, true},
-                                            {"--http", &LifeOptions::has_http, true}}};
+                                            {"--http", &LifeOptions::has_http, true},
+                                            {"--busy", &LifeOptions::is_busy, true},
+                                            {"--unsynced", &LifeOptions::is_unsynced, true}}};
 
 struct Count {
   std::string_view word;

@@ -1,0 +1,14 @@
+// A client that buries many jobs of a tube of its own, and gives them other priorities in any
+// order, so that a journal has their places in another order than the tube.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tests/simulation/client.h"
+
+namespace tubed::simulation {
+
+std::unique_ptr<Script> bury_many(const World& world, Knowledge& known, const std::string& name);
+
+}  // namespace tubed::simulation
