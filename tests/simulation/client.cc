@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "tests/simulation/uv.h"
+
 namespace tubed::simulation {
 
 using namespace std::chrono_literals;
@@ -13,6 +15,8 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr Duration kPatience = 2s;
+// Many times what an answer takes in a life with a slow disk and slow readers.
+constexpr std::uint64_t kMostTicks = 10'000;
 // A refused connection stays open for this time (HeldConnections::kTime).
 constexpr Duration kHeld = 150ms;
 
@@ -98,7 +102,7 @@ void Client::connect() {
   world_.note(fmt::format("{} connects", name_));
   connection_->on_event([this] { read(); });
   queue_ = known_.queue;
-  first_since_ = world_.now();
+  count_from_now();
   has_tubes_ = false;
   connected_ = world_.now();
   process_ = known_.process;
@@ -144,7 +148,7 @@ void Client::send(const std::vector<MadeCommand>& commands) {
     unsent_.append(command.line).append(kLineEnd);
     if (command.row->begin_body != nullptr) unsent_.append(command.body).append(kLineEnd);
     if (command.row->name == "quit") continue;
-    if (unanswered_.empty()) first_since_ = world_.now();
+    if (unanswered_.empty()) count_from_now();
     unanswered_.push_back(command);
     unanswered_.back().begun = unanswered_.back().sent = world_.now();
     if (!command.is_slow) continue;
@@ -160,7 +164,8 @@ void Client::send(const std::vector<MadeCommand>& commands) {
 void Client::send_held() {
   if (!chance_.percent(10)) return;
   unsent_.append(std::exchange(held_, {}));
-  unanswered_.back().sent = first_since_ = world_.now();
+  count_from_now();
+  unanswered_.back().sent = first_since_;
   flush();
 }
 
@@ -171,10 +176,7 @@ void Client::flush() {
 // --- Replies
 
 void Client::read() {
-  if (!script_->reads()) {
-    first_since_ = world_.now();
-    return;
-  }
+  if (!script_->reads()) return count_from_now();
   received_.append(connection_->arrived());
   connection_->take(connection_->arrived().size());
   // Replies of an earlier queue do not concern this queue.
@@ -274,7 +276,8 @@ bool Client::is_reply(std::string_view word) const {
 void Client::answer(std::string_view line, std::string_view content) {
   const MadeCommand command = std::move(unanswered_.front());
   unanswered_.pop_front();
-  first_since_ = world_.now();
+  check_ticks(command);
+  count_from_now();
   ++answers_;
   const auto words = words_of(line);
   check_drain(command, words[0]);
@@ -302,6 +305,21 @@ bool Client::refuse(std::size_t line_bytes) {
   script_->lost(unanswered_);
   unanswered_.clear();
   return true;
+}
+
+void Client::count_from_now() {
+  first_since_ = world_.now();
+  first_tick_ = ticks();
+}
+
+// A command of one client is answered after a number of iterations, whatever other clients do.
+void Client::check_ticks(const MadeCommand& command) {
+  if (command.waits_for_ever || command.waits > Duration::zero()) return;
+  const std::uint64_t took = ticks() - first_tick_;
+  known_.most_ticks = std::max(known_.most_ticks, took);
+  if (took > kMostTicks)
+    world_.fail(fmt::format("{}: an answer took {} iterations of the loop: \"{}\"", name_, took,
+                            command.line.substr(0, 100)));
 }
 
 // Puts are refused in drain mode and only then. The state at the time of the command is known if it

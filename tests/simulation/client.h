@@ -76,6 +76,8 @@ class Client {
   void answer(std::string_view line, std::string_view content = {});
   bool is_refusal(std::string_view line) const;
   bool refuse(std::size_t line_bytes);
+  void count_from_now();
+  void check_ticks(const MadeCommand& command);
   void check_drain(const MadeCommand& command, std::string_view word);
   bool is_reply(std::string_view word) const;
   void end_connection();
@@ -97,6 +99,7 @@ class Client {
   std::deque<MadeCommand> unanswered_;
   std::optional<std::uint64_t> batch_left_;  // jobs of a RESERVED_BATCH that are still to come
   Time first_since_;                         // since when the first unanswered command is the first
+  std::uint64_t first_tick_ = 0;             // the number of iterations at that time
   bool has_tubes_ = false;                   // jobs are given with the names of their tubes
   Time connected_;
   std::uint64_t process_ = 0;                              // that the connection is with

@@ -28,7 +28,9 @@ struct Knowledge {
   std::deque<JobId> kept;          // jobs of ledgers, which may have been deleted
   std::deque<std::string> tokens;  // of reservations over HTTP
   std::uint64_t puts = 0;
-  Reductions reductions;    // of the life
+  Reductions reductions;  // of the life
+  // The most iterations of the loop that an answer to a command that does not wait has taken.
+  std::uint64_t most_ticks = 0;
   std::uint64_t queue = 0;  // of the ids: without a journal each process begins another
 
   // The state of drain mode, and since when.

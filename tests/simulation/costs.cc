@@ -1,6 +1,7 @@
 #include "tests/simulation/costs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t kLongestReply = 32 << 10;
 // A conversation keeps the input of one read, in a buffer that may be twice as long.
 constexpr std::size_t kInput = 2 * (64 << 10) + 4096;
+// The jobs, tubes and sessions that the engine looks at in an iteration of the loop.
+constexpr std::uint64_t kMostWalked = 1'000;
 
 }  // namespace
 
@@ -36,6 +39,14 @@ std::string excess_of(const commands::Service& service, const Net& net) {
   if (service.input_bytes() > open * kInput)
     return fmt::format("{} bytes of input are kept for {} clients", service.input_bytes(), open);
   return {};
+}
+
+std::string TickCosts::excess(const engine::Engine& engine) {
+  const std::uint64_t walked =
+      engine.entries_walked() - std::exchange(walked_, engine.entries_walked());
+  most_walked_ = std::max(most_walked_, walked);
+  if (walked <= kMostWalked) return {};
+  return fmt::format("the engine took {} steps in an iteration of the loop", walked);
 }
 
 }  // namespace tubed::simulation

@@ -1,6 +1,7 @@
-// Counts of the state that the server keeps, each with a bound on any machine.
+// Counts of what the server keeps and does, each with a bound on any machine.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "commands/service.h"
@@ -10,5 +11,20 @@ namespace tubed::simulation {
 
 // Returns a line about the first count that exceeds its bound; empty without one. O(connections).
 std::string excess_of(const commands::Service& service, const Net& net);
+
+// The work of a process in each iteration of its loop.
+class TickCosts {
+ public:
+  void begin_process(const engine::Engine& engine) { walked_ = engine.entries_walked(); }
+  // To be called after each iteration. Returns a line about the engine's steps in it if they exceed
+  // their bound; empty if not.
+  std::string excess(const engine::Engine& engine);
+  // The most steps of an iteration so far.
+  std::uint64_t most_walked() const { return most_walked_; }
+
+ private:
+  std::uint64_t walked_ = 0;
+  std::uint64_t most_walked_ = 0;
+};
 
 }  // namespace tubed::simulation

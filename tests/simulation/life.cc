@@ -77,6 +77,8 @@ class Life {
     report_.events = world_.events();
     report_.digest = world_.digest();
     report_.problem = world_.problem();
+    report_.most_walked = tick_costs_.most_walked();
+    report_.most_ticks = known_.most_ticks;
     for (const std::string& line : world_.story()) report_.story += line + '\n';
     return report_;
   }
@@ -204,6 +206,10 @@ class Life {
     operator_.begin_serving(engine());
     if (is_judged()) model_.begin_process(server_->service(), options_.has_journal);
     journal_costs_.begin_process();
+    tick_costs_.begin_process(engine());
+    on_tick([this] {
+      if (!ended_) check_costs(tick_costs_.excess(engine()));
+    });
     if (options_.is_busy && options_.has_journal) reader_.begin_process();
     check_invariants(report_.processes);
     const Duration left = end_ - world_.now();
@@ -318,6 +324,7 @@ class Life {
   Model model_;
   JournalReader reader_;
   JournalCosts journal_costs_;
+  TickCosts tick_costs_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<HttpClient>> http_clients_;
   server::Server* server_ = nullptr;

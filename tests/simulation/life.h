@@ -46,6 +46,10 @@ struct LifeReport {
   std::uint64_t drains = 0;
   std::uint64_t drain_timeouts = 0;
   std::uint64_t reloads = 0;
+  // The most steps of the engine in an iteration of the loop, and the most iterations until an
+  // answer to a command that does not wait.
+  std::uint64_t most_walked = 0;
+  std::uint64_t most_ticks = 0;
   std::string problem;  // empty: none
   std::string story;    // the last lines before it
 };

@@ -2,6 +2,7 @@
 // on virtual time, and prints the first that has a problem. The options of a life are those of
 // options.cc. --shorten: the lives run in child processes, and the first that has a problem is
 // shortened.
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <string_view>
@@ -60,6 +61,8 @@ int main(int argc, char** argv) {
   const std::uint64_t count = numbers.size() < 2 ? 1 : numbers[1];
   std::uint64_t events = 0;
   std::uint64_t processes = 0;
+  std::uint64_t most_walked = 0;
+  std::uint64_t most_ticks = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     if (shortens) {
       if (shorten_and_print(seed, options)) return 1;
@@ -68,6 +71,8 @@ int main(int argc, char** argv) {
     const LifeReport report = live(seed, options);
     events += report.events;
     processes += report.processes;
+    most_walked = std::max(most_walked, report.most_walked);
+    most_ticks = std::max(most_ticks, report.most_ticks);
     if (prints_digests) {
       std::printf("seed %llu: digest %016llx, %llu events\n", number(seed), number(report.digest),
                   number(report.events));
@@ -83,7 +88,9 @@ int main(int argc, char** argv) {
   }
   const double seconds = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
   std::printf(
-      "%llu lives, %llu processes, %llu events; %.0f events in a second of processor time\n",
-      number(count), number(processes), number(events), static_cast<double>(events) / seconds);
+      "%llu lives, %llu processes, %llu events; %.0f events in a second of processor time\n"
+      "at most %llu steps of the engine in a tick, and %llu ticks until an answer\n",
+      number(count), number(processes), number(events), static_cast<double>(events) / seconds,
+      number(most_walked), number(most_ticks));
   return 0;
 }

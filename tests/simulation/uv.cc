@@ -7,6 +7,7 @@
 #include "tests/simulation/uv.h"
 
 #include <algorithm>
+#include <functional>
 #include <list>
 #include <map>
 #include <set>
@@ -71,6 +72,7 @@ struct Loop {
   bool stopped = false;
   bool ended = false;
   bool called = false;  // note_call()
+  std::function<void()> on_tick;
 
   void update() {
     using std::chrono::milliseconds;
@@ -84,6 +86,7 @@ struct Loop {
 };
 
 Loop* current_loop = nullptr;
+std::uint64_t all_ticks = 0;
 
 Loop& loop_of(const uv_loop_t* loop) {
   return *static_cast<Loop*>(loop->data);
@@ -280,6 +283,14 @@ void note_call() {
   if (current_loop != nullptr) current_loop->called = true;
 }
 
+std::uint64_t ticks() {
+  return all_ticks;
+}
+
+void on_tick(std::function<void()> called) {
+  if (current_loop != nullptr) current_loop->on_tick = std::move(called);
+}
+
 void end_loop() {
   if (current_loop != nullptr) current_loop->ended = true;
 }
@@ -326,6 +337,8 @@ int uv_run(uv_loop_t* raw, uv_run_mode mode) {
     call_each(loop.check,
               [](Handle* one) { one->on_check(reinterpret_cast<uv_check_t*>(one->handle)); });
     close_handles(loop);
+    ++all_ticks;
+    if (loop.on_tick) loop.on_tick();
     alive = loop.alive();
     if (mode != UV_RUN_DEFAULT) break;
   }
