@@ -97,6 +97,7 @@ void Client::connect() {
   const Link to_server{.jitter = 400us, .cuts = 15};
   Link to_client{.jitter = 200us, .cuts = 10};
   if (chance_.percent(20)) to_client.window = 64 + chance_.below(2000);  // a slow reader
+  if (script_->reads_at_once()) to_client = {.latency = 0us};
   connection_ = net_.connect(script_->port(), to_server, to_client);
   if (connection_ == nullptr) return;
   world_.note(fmt::format("{} connects", name_));
@@ -253,6 +254,7 @@ bool Client::take_job(std::string_view line, std::size_t line_bytes) {
   world_.note(fmt::format("{} < {}", name_, text));
   received_.erase(0, line_bytes + bytes + kLineEnd.size());
   if (batch_left_) {
+    script_->took_of_batch(text, body);
     if (--*batch_left_ > 0) return true;
     batch_left_.reset();
   } else if (!is_reply(words_of(text)[0])) {

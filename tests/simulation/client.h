@@ -29,6 +29,8 @@ class Script {
                              std::string_view /*content*/) {
     answered(command, line);
   }
+  // A job of a batch, the last also. The answer follows the last.
+  virtual void took_of_batch(std::string_view /*line*/, std::string_view /*body*/) {}
   // The first commands of a connection: it watches a tube.
   virtual std::vector<MadeCommand> first(Chance& chance);
   // The connection has ended. The server may have run any of these commands.
@@ -37,6 +39,8 @@ class Script {
   virtual bool reads() const { return true; }
   // True: a command that was made need not be sent.
   virtual bool may_skip() const { return false; }
+  // True: replies arrive when the server writes them, in the order of all its writes.
+  virtual bool reads_at_once() const { return false; }
   // How many of a thousand turns end the connection.
   virtual unsigned leaves() const = 0;
 

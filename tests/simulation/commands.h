@@ -15,6 +15,7 @@
 #include "commands/table.h"
 #include "engine/engine.h"
 #include "tests/simulation/chance.h"
+#include "tests/simulation/conditions.h"
 #include "tests/simulation/net.h"
 #include "tests/simulation/reductions.h"
 
@@ -46,6 +47,7 @@ struct Knowledge {
   std::uint64_t process = 0;                          // the number of the server's process
   bool serves = false;                                // the process has begun, and does not stop
   bool may_refuse = false;  // limits.connections was low at a time of this process
+  Conditions conditions;
 
   // Forgets the jobs, because a process without a journal begins an empty queue.
   void begin_queue() {

@@ -199,12 +199,12 @@ class HttpLedger final : public Acting {
     known_.bodies.emplace(body, 0);
     HttpRequest request{
         .operation = &operation_named("putJob"), .target = "/tubes/kept/jobs", .body = body};
-    call_ = call(std::move(request), [this, body](const HttpAnswer& answer) {
+    call_ = call(std::move(request), [this, body, sent = sent_now()](const HttpAnswer& answer) {
       drop_later(call_);
       if (answer.status != 201) return;
       const JobId id = number_in(member_of(answer.body, "id"));
       if (!known_.by_id.emplace(id, body).second) return fail("an id was given twice");
-      ledger_.there.insert(id);
+      if (holds(sent)) ledger_.added(id, world_.now());
     });
   }
 
@@ -213,16 +213,24 @@ class HttpLedger final : public Acting {
     const JobId id = *std::next(ledger_.there.begin(), index);
     HttpRequest request{.operation = &operation_named("deleteJob"),
                         .target = fmt::format("/jobs/{}", id)};
-    call_ = call(std::move(request), [this, id](const HttpAnswer& answer) {
+    call_ = call(std::move(request), [this, id, sent = sent_now()](const HttpAnswer& answer) {
       drop_later(call_);
-      if (answer.status == 200) ledger_.gone.insert(id);
+      if (!holds(sent)) return;
+      if (answer.status == 200) ledger_.deleted(id, world_.now());
       if (answer.status == 404) fail(fmt::format("job {} was acknowledged", id));
       // A request that was ended with 503 may have run.
       if (answer.status > 200 && answer.status != 503) ledger_.there.insert(id);
     });
-    // Until the answer, it may be there or not.
-    if (call_ != nullptr) ledger_.there.erase(id);
+    if (call_ != nullptr) ledger_.doubt(id, world_.now());
   }
+
+  struct Sent {
+    std::uint64_t process;
+    bool may_lose;
+  };
+  Sent sent_now() const { return {known_.process, ledger_.keeps_past}; }
+  // False: the answer is read after the end of its process, with which the change may be lost.
+  bool holds(const Sent& sent) const { return !sent.may_lose || sent.process == known_.process; }
 
   Ledger& ledger_;
   std::unique_ptr<HttpCall> call_;

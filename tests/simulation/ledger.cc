@@ -1,5 +1,6 @@
 #include "tests/simulation/ledger.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -49,7 +50,7 @@ class KeepLedger final : public Script {
 
   void answered(const MadeCommand& command, std::string_view line) override {
     if (line == "DELETED") {
-      ledger_.gone.insert(deleted_);
+      ledger_.deleted(deleted_, world_.now());
     } else if (command.row->name == "delete" && was_there_) {
       world_.fail(fmt::format("job {} was acknowledged: {}", deleted_, line));
     }
@@ -60,7 +61,9 @@ class KeepLedger final : public Script {
       return world_.fail(fmt::format("the key {} is free: it was job {}", key_, known->second));
     if (known != ledger_.keys.end()) return;  // and the job may have been deleted
     if (!key_.empty()) ledger_.keys.emplace(key_, id);
-    ledger_.there.insert(id);
+    // Which of the jobs that are gone the power has taken back is not known.
+    if (line.ends_with(" DELETED") && ledger_.had_losses) return ledger_.deleted(id, world_.now());
+    ledger_.added(id, world_.now());
     known_.add_kept(id);
   }
 
@@ -88,7 +91,8 @@ class KeepLedger final : public Script {
   }
   MadeCommand remove(JobId id) {
     deleted_ = id;
-    was_there_ = ledger_.there.erase(id) > 0;  // until the answer, it may be there or not
+    was_there_ = ledger_.there.contains(id);
+    ledger_.doubt(id, world_.now());
     return {.row = commands::find_command("delete"), .line = fmt::format("delete {}", id)};
   }
 
@@ -105,12 +109,35 @@ class KeepLedger final : public Script {
 
 }  // namespace
 
-std::string Ledger::missing_in(const engine::Engine& engine, Time now) const {
+std::string LedgerEntries::missing_in(const engine::Engine& engine, Time now) const {
   for (const JobId id : there) {
     if (!engine.job_info(now, id)) return fmt::format("job {} was acknowledged and is lost", id);
   }
   for (const JobId id : gone) {
     if (engine.job_info(now, id)) return fmt::format("job {} was deleted and is back", id);
+  }
+  return {};
+}
+
+bool LedgerEntries::fits(const engine::Engine& engine, Time now, const LedgerEntries& later) const {
+  const auto is_later = [&](JobId id) { return id > last && engine.job_info(now, id); };
+  return missing_in(engine, now).empty() && std::ranges::none_of(later.there, is_later) &&
+         std::ranges::none_of(later.gone, is_later);
+}
+
+std::string Ledger::recover(const engine::Engine& engine, Time now, const Losses& losses) {
+  const std::string missing = missing_in(engine, now);
+  if (!losses.may_be) return missing;
+  had_losses = true;
+  past.forget_until(losses.safe_until);
+  // Moments that fit differ in jobs that were deleted since. Of these, the oldest moment has the
+  // keys that are certain.
+  const LedgerEntries* earlier =
+      past.oldest([&](const LedgerEntries& state) { return state.fits(engine, now, *this); });
+  if (earlier != nullptr) {
+    static_cast<LedgerEntries&>(*this) = LedgerEntries(*earlier);
+  } else if (!missing.empty()) {
+    return fmt::format("{}, and no earlier moment fits", missing);
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "tests/simulation/life.h"
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -13,6 +15,7 @@
 #include "tests/simulation/churner.h"
 #include "tests/simulation/client.h"
 #include "tests/simulation/costs.h"
+#include "tests/simulation/history.h"
 #include "tests/simulation/hoarder.h"
 #include "tests/simulation/http_clients.h"
 #include "tests/simulation/journal_costs.h"
@@ -35,6 +38,8 @@ namespace {
 constexpr Duration kInvariants = 1ms;
 // Of a process that ends by itself.
 constexpr Duration kLongest = 300ms;
+// A sync ends within this time after it is due.
+constexpr Duration kSyncTakes = 100ms;
 
 class Life {
  public:
@@ -44,6 +49,7 @@ class Life {
         net_(world_),
         machine_(world_),
         chance_(seed, "ends"),
+        settings_chance_(seed, "settings"),
         roles_(world_, known_),
         operator_(world_, known_, settings_for(options), options.operated,
                   options.has_roles ? &roles_ : nullptr),
@@ -63,7 +69,8 @@ class Life {
     if (options.has_http) add_http_clients();
     for (unsigned i = 0; options.has_roles && i < 3; ++i) add_role_client(i);
     if (options.is_busy) add_busy_clients();
-    if (is_judged()) add_judged_clients();
+    if (is_counted()) add_hoarder();
+    if (!options.is_busy) add_model_clients();
   }
 
   const std::vector<std::string>& client_names() const { return names_; }
@@ -96,6 +103,29 @@ class Life {
       settings.http.api = HttpApiLevel::full;
     }
     return settings;
+  }
+
+  // Of the next process.
+  void draw_settings() {
+    static constexpr std::array<Duration, 6> kSyncs = {kSyncAlways, kSyncAlways, kSyncAlways,
+                                                       2ms,         20ms,        kSyncNever};
+    static constexpr std::array<std::uint64_t, 4> kSegments = {64 << 10, 64 << 10, 64 << 10,
+                                                               256 << 10};
+    Settings& file = operator_.file();
+    file.journal_sync = settings_chance_.one_of(kSyncs);
+    file.journal_segment_bytes = settings_chance_.one_of(kSegments);
+    world_.note(fmt::format("sync {} us, segments of {}", file.journal_sync / 1us,
+                            file.journal_segment_bytes));
+  }
+
+  bool syncs_always() const { return operator_.file().journal_sync == kSyncAlways; }
+
+  // Of a loss of power now, as the sync mode allows. A start syncs everything that it has read.
+  Losses losses_of_power() const {
+    if (syncs_always()) return {};
+    const Duration sync = operator_.file().journal_sync;
+    if (sync == kSyncNever) return {.may_be = true, .safe_until = begun_};
+    return {.may_be = true, .safe_until = std::max(begun_, world_.now() - sync - kSyncTakes)};
   }
 
   // Some clients keep a ledger. Of the others some send one command at a time, and so wait.
@@ -136,13 +166,14 @@ class Life {
       add(name, churn(world_, known_, name));
   }
 
-  // The model and the counts know neither an operator nor HTTP, and expect soon answers.
-  bool is_judged() const {
+  // The counts know neither an operator nor HTTP, and expect soon answers.
+  bool is_counted() const {
     return !options_.operated && !options_.has_roles && !options_.has_http && !options_.is_busy;
   }
 
-  void add_judged_clients() {
-    add("hoarder", hoard(world_, "hoarder"));
+  void add_hoarder() { add("hoarder", hoard(world_, "hoarder")); }
+
+  void add_model_clients() {
     for (unsigned i = 0; i < options_.models; ++i) {
       const std::string name = fmt::format("model {}", i);
       add(name, model_.add_client(name));
@@ -157,6 +188,7 @@ class Life {
   void run_process() {
     ++report_.processes;
     machine_.begin_process();
+    draw_settings();
     os::Log log([this](std::string_view line) { return take_line(line); },
                 [] { return Duration(); });
     loop::Loop loop;
@@ -194,17 +226,15 @@ class Life {
       return false;
     }
     check_costs(JournalCosts::excess_of_replay(facts_, engine().entries_walked()));
+    begun_ = world_.now();
     if (options_.has_journal) {
-      for (const Ledger& ledger : ledgers_) {
-        const std::string missing = ledger.missing_in(engine(), world_.now());
-        if (!missing.empty()) world_.fail(missing);
-      }
+      judge_recovery();
     } else {
       for (Ledger& ledger : ledgers_) ledger = {};
       known_.begin_queue();
+      model_.begin_process(server_->service());
     }
     operator_.begin_serving(engine());
-    if (is_judged()) model_.begin_process(server_->service(), options_.has_journal);
     journal_costs_.begin_process();
     tick_costs_.begin_process(engine());
     on_tick([this] {
@@ -221,22 +251,32 @@ class Life {
     return !world_.failed();
   }
 
+  void judge_recovery() {
+    const Losses losses = std::exchange(losses_, {});
+    bool has_lost = false;
+    for (Ledger& ledger : ledgers_) {
+      has_lost |= !ledger.missing_in(engine(), begun_).empty();
+      const std::string missing = ledger.recover(engine(), begun_, losses);
+      if (!missing.empty()) world_.fail(missing);
+      ledger.keeps_past = !syncs_always();
+      ledger.past.begin(begun_, ledger);
+    }
+    if (has_lost) ++report_.losses;
+    model_.begin_process(server_->service(), losses, !syncs_always());
+  }
+
   const engine::Engine& engine() const { return server_->service().engine(); }
 
   void check_costs(const std::string& excess) {
     if (!excess.empty()) world_.fail(excess);
   }
 
-  void check_model() {
-    model_.check();
-    check_costs(excess_of(server_->service(), net_));
-  }
-
   void check_invariants(std::uint64_t process) {
     if (process != report_.processes || server_ == nullptr || ended_) return;
     engine().check_invariants();
     operator_.check();
-    if (is_judged()) check_model();
+    model_.check();
+    if (is_counted()) check_costs(excess_of(server_->service(), net_));
     if (options_.has_journal) {
       check_costs(journal_costs_.excess(server_->service().log(),
                                         machine_.disk().count(journal::Operation::remove)));
@@ -290,8 +330,9 @@ class Life {
     reader_.end_process();
     world_.note(is_cut ? "the power is cut" : "the process ends");
     ++(is_cut ? report_.power_cuts : report_.kills);
-    net_.end_process();
+    if (is_cut) losses_ = losses_of_power();
     model_.end_process();
+    net_.end_process();
     machine_.end_process(fate);
     end_loop();
   }
@@ -317,6 +358,7 @@ class Life {
   Net net_;
   Machine machine_;
   Chance chance_;
+  Chance settings_chance_;
   Knowledge known_;
   Roles roles_;
   Operator operator_;
@@ -335,6 +377,8 @@ class Life {
   bool ended_ = false;                        // the process that runs
   std::optional<journal::Fate> end_at_line_;  // the next line of the log is the last step
   Time end_;
+  Time begun_;     // the process that runs
+  Losses losses_;  // that its end has had
 };
 
 }  // namespace

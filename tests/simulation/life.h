@@ -50,8 +50,9 @@ struct LifeReport {
   // answer to a command that does not wait.
   std::uint64_t most_walked = 0;
   std::uint64_t most_ticks = 0;
-  std::string problem;  // empty: none
-  std::string story;    // the last lines before it
+  std::uint64_t losses = 0;  // starts that had lost acknowledged changes
+  std::string problem;       // empty: none
+  std::string story;         // the last lines before it
 };
 
 // The same seed and options give the same life. O(events).

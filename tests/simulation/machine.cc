@@ -208,7 +208,7 @@ Result<OtherProcess> OtherProcess::open(std::uint64_t id) {
 }
 
 Result<void> OtherProcess::signal(int) const {
-  return Error{"the simulation has no other processes"};
+  return Error{fmt::format("process {}: the simulation has no other processes", id_)};
 }
 
 Result<bool> OtherProcess::ends_within(std::chrono::milliseconds) const {

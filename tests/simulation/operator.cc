@@ -42,6 +42,7 @@ Operator::Operator(World& world, Knowledge& known, Settings file, bool acts, Rol
       roles_(roles) {
   if (roles_ != nullptr) roles_->add_to(file_);
   if (!acts_) return;
+  known_.conditions.may_refuse_puts = true;
   file_.shutdown_timeout = 200ms;
 }
 
@@ -58,6 +59,7 @@ void Operator::begin_process() {
   stop_sent_.reset();
   stopping_since_.reset();
   held_.reset();
+  note_giving();
   process_ = std::make_shared<int>(0);
 }
 
@@ -66,6 +68,7 @@ void Operator::begin_serving(const engine::Engine& engine) {
   known_.drain = {.active = false, .since = world_.now()};
   known_.serves = true;
   known_.stopping_since.reset();
+  known_.conditions.is_stopping = false;
   known_.engine = engine_;
   if (acts_) act_later();
 }
@@ -80,12 +83,23 @@ void Operator::end_process() {
 void Operator::on_drain(bool draining) {
   drain_ = {.active = draining, .since = world_.now(), .changed = world_.now()};
   known_.drain = {.active = draining, .since = world_.now()};
+  note_giving();
+}
+
+void Operator::note_giving() {
+  Time& since = known_.conditions.gives_since;
+  if (refuses_reserves()) {
+    since = kNever;
+  } else if (since == kNever) {
+    since = world_.now();
+  }
 }
 
 Result<Settings> Operator::read_file() {
   if (has_failed_read_) return Error{"the file of the settings is being written"};
   take_settings();
   drain_.changed = world_.now();
+  note_giving();
   return file_;
 }
 
@@ -135,11 +149,13 @@ void Operator::act() {
     if (is_left_out) return;
     world_.note(fmt::format("the wall clock is stepped by {} ms", by / 1ms));
     Machine::current().step_wall_clock(by);
+    known_.conditions.clock_stepped = world_.now();
   } else {
     const Duration stall = chance_.up_to(kLongestStall);
     if (is_left_out) return;
     world_.note(fmt::format("the process stalls for {} us", stall / 1us));
     world_.pass(stall);
+    known_.conditions.stalled_until = world_.now();
   }
 }
 
@@ -176,6 +192,7 @@ void Operator::change_file() {
 void Operator::take_line(std::string_view line) {
   if (has(line, " info stopping")) {
     stopping_since_ = known_.stopping_since = world_.now();
+    known_.conditions.is_stopping = true;
     known_.serves = false;
   }
   if (has(line, " info drained")) {

@@ -32,6 +32,7 @@ class Operator {
   Operator(World& world, Knowledge& known, Settings file, bool acts, Roles* roles);
 
   const Settings& file() const { return file_; }
+  Settings& file() { return file_; }
 
   // --- The process of the server
   // It has read the file.
@@ -69,6 +70,7 @@ class Operator {
   void check_drained();
   bool ends_by_drain() const;
   bool refuses_reserves() const;
+  void note_giving();
   bool is_explained(std::string_view line) const;
 
   World& world_;

@@ -229,7 +229,9 @@ std::string kind_of(std::string_view problem) {
   const std::string_view text = problem.substr(0, problem.find('"'));
   const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0; };
   for (auto at = text.begin(); at != text.end();) {
-    const auto end = is_word(*at) ? std::find_if_not(at, text.end(), is_word) : at + 1;
+    const auto end = is_word(static_cast<unsigned char>(*at))
+                         ? std::find_if_not(at, text.end(), is_word)
+                         : at + 1;
     const bool has_digit =
         std::any_of(at, end, [](unsigned char c) { return std::isdigit(c) != 0; });
     kind += has_digit ? "#" : std::string(at, end);
