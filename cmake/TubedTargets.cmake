@@ -34,8 +34,10 @@ endfunction()
 # tubed_small(target): builds code that runs seldom for size, each file by itself. The headers of
 # command lines and settings generate much code whose speed does not matter.
 function(tubed_small target)
-  tubed_not_hot(${target})
-  if(NOT TUBED_QUICK_BUILD)
+  if(TUBED_QUICK_BUILD)
+    # Not -O0: the linker takes one copy of an inline function, and may take that of this library for all.
+    target_compile_options(${target} PRIVATE -O1)
+  else()
     target_compile_options(${target} PRIVATE -Os -fno-lto)
   endif()
 endfunction()
