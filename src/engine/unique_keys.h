@@ -48,7 +48,7 @@ struct KeysOfTube {
 
   std::string tube;
   Keys keys;
-  // The key that was added last. Keys are often numbered: the next key is then beside it.
+  // The key that was added last. Keys are often numbered: the next key then follows it.
   Keys::iterator newest = keys.end();
   bool flushed = false;
 };

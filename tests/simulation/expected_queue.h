@@ -6,7 +6,7 @@
 // 2. A job is doubtful if commands without a reply may have changed it, or a command that changes
 //    several jobs does not show which. Every reply about it is possible, until resolve() reads from
 //    the engine what has happened.
-// 3. What was acknowledged has to be there after a restart.
+// 3. Every acknowledged change has to hold after a restart.
 //
 // It is copied, to try in which order some commands may have run.
 #pragma once

@@ -6,7 +6,7 @@
 //    take no time, so replies arrive in the order in which the server writes them, tick by tick.
 //    Within a tick that is not the order in which the commands have run. Replies to reserves that
 //    arrive before that of the command under way are kept until then, and the model looks for an
-//    order in which all of them are right. What differs between several such orders is doubtful.
+//    order in which all of them are right. Jobs that differ between such orders are doubtful.
 // 3. A client that leaves, or the end of the process, leaves commands without a reply. The model
 //    allows both outcomes, and reads from the engine which of them it was, once the server has
 //    closed the connection. Acknowledged changes have to hold.
