@@ -61,7 +61,7 @@ class KeepLedger final : public Script {
       return world_.fail(fmt::format("the key {} is free: it was job {}", key_, known->second));
     if (known != ledger_.keys.end()) return;  // and the job may have been deleted
     if (!key_.empty()) ledger_.keys.emplace(key_, id);
-    // Nothing shows which of the jobs that are gone were lost with the power.
+    // A job that is gone was either deleted or lost with the power.
     if (line.ends_with(" DELETED") && ledger_.had_losses) return ledger_.deleted(id, world_.now());
     ledger_.added(id, world_.now());
     known_.add_kept(id);

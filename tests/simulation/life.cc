@@ -95,8 +95,6 @@ class Life {
     Settings settings;
     settings.queue.job_bytes = 10'000;
     settings.output_bytes = 64 << 10;
-    settings.journal_segment_bytes = 64 << 10;
-    settings.journal_sync = options.is_unsynced ? kSyncNever : kSyncAlways;
     if (options.has_journal) settings.journal_directory = "journal";
     if (options.has_http) {
       settings.http_listen.emplace().port = Net::kHttpPort;
@@ -113,6 +111,7 @@ class Life {
                                                                256 << 10};
     Settings& file = operator_.file();
     file.journal_sync = settings_chance_.one_of(kSyncs);
+    if (options_.is_unsynced) file.journal_sync = kSyncNever;
     file.journal_segment_bytes = settings_chance_.one_of(kSegments);
     world_.note(fmt::format("sync {} us, segments of {}", file.journal_sync / 1us,
                             file.journal_segment_bytes));
@@ -204,7 +203,10 @@ class Life {
         if (!ended_) {
           operator_.check_end(code, false);
           if (options_.has_journal && code == 0) reader_.check_after_stop();
-          if (options_.is_unsynced && code == 0) end_process(journal::Fate::power_loss);
+          if (options_.is_unsynced && code == 0) {
+            end_process(journal::Fate::power_loss);
+            losses_ = {};  // an orderly stop has synced everything
+          }
         }
       } catch (const EndedAtOnce& end) {
         operator_.check_end(end.code, true);
