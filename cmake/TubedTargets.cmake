@@ -23,21 +23,20 @@ if(TUBED_FUZZ)
   target_compile_options(tubed_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# tubed_not_hot(target): does not optimize, because in a build for developers optimizing takes
-# longer than all runs.
-function(tubed_not_hot target)
+# tubed_optimize_less(target LEVEL): compiles `target` with LEVEL, -O0 or -O1, in a build for developers, where
+# optimizing it takes longer than all its runs. A library that a measured program links has -O1 at least: the linker
+# takes one copy of an inline function, and may take that of this library for all.
+function(tubed_optimize_less target level)
   if(TUBED_QUICK_BUILD)
-    target_compile_options(${target} PRIVATE -O0)
+    target_compile_options(${target} PRIVATE ${level})
   endif()
 endfunction()
 
 # tubed_small(target): builds code that runs seldom for size, each file by itself. The headers of
 # command lines and settings generate much code whose speed does not matter.
 function(tubed_small target)
-  if(TUBED_QUICK_BUILD)
-    # Not -O0: the linker takes one copy of an inline function, and may take that of this library for all.
-    target_compile_options(${target} PRIVATE -O1)
-  else()
+  tubed_optimize_less(${target} -O1)
+  if(NOT TUBED_QUICK_BUILD)
     target_compile_options(${target} PRIVATE -Os -fno-lto)
   endif()
 endfunction()
