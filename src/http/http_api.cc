@@ -374,7 +374,8 @@ ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& pee
                                std::optional<serving::ClientIdentity> identity) {
   auto channel = std::make_unique<loop::MemoryChannel>(reports_, address, peer);
   ApiClient opened{.client = nullptr, .channel = channel.get()};
-  serving::Client& client = clients_.add(std::move(channel), scheduler_, std::move(admission));
+  serving::Client& client =
+      clients_.add(std::move(channel), scheduler_, std::move(admission), serving::Arrival::request);
   if (identity) client.identity = std::make_unique<serving::ClientIdentity>(std::move(*identity));
   // Dirty, so that the scheduler knows it as a client to be read from while input is held.
   scheduler_.mark_dirty(client);

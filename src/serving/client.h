@@ -51,6 +51,10 @@ struct QueuedIn {
   bool deferred = false;
 };
 
+// What a client came with: a connection of its own, which limits.connections bounds, or a request
+// over HTTP, which the limits of HTTP bound.
+enum class Arrival : std::uint8_t { connection, request };
+
 class Client final : public loop::ChannelOwner {
  public:
   // `read_buffer` serves all clients: it is filled and emptied within one call. Everything that is
@@ -105,7 +109,8 @@ class Client final : public loop::ChannelOwner {
 
   QueuedIn queued;
   TimeoutEntry timeouts{*this};
-  std::size_t counted_output = 0;                  // bytes of replies, as Clients has counted them
+  std::size_t counted_output = 0;  // bytes of replies, as Clients has counted them
+  Arrival arrival = Arrival::connection;
   std::unique_ptr<const ClientIdentity> identity;  // null: it has shown none
 
  private:

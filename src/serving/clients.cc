@@ -13,7 +13,7 @@ void Clients::set_limits(const Settings& settings) {
 }
 
 Client& Clients::add(std::unique_ptr<loop::Channel> channel, ClientHost& host,
-                     commands::Admission admission) {
+                     commands::Admission admission, Arrival arrival) {
   auto client = std::make_unique<Client>(std::move(channel), service_, host,
                                          std::span(read_buffer_.get(), kReadBufferBytes),
                                          std::move(admission));
@@ -24,6 +24,8 @@ Client& Clients::add(std::unique_ptr<loop::Channel> channel, ClientHost& host,
   if (session >= clients_.size()) clients_.resize(session + 1);
   clients_[session] = std::move(client);
   ++count_;
+  clients_[session]->arrival = arrival;
+  if (arrival == Arrival::request) ++requests_;
   if (timeouts_.unauthenticated() > handshakes_) {
     service_.counters().count(stats::Counter::client_handshake);
     close_for_limit(*timeouts_.oldest_unauthenticated(), "limits.handshakes", "handshakes");
@@ -39,6 +41,7 @@ void Clients::close(Client& client, std::string_view reason) {
   count_output(client, 0);
   if (client.closes_last()) --last_count_;
   client.conversation().audit_unfinished();
+  if (client.arrival == Arrival::request) --requests_;
   clients_[session].reset();
   --count_;
 }

@@ -31,7 +31,7 @@ class Clients {
   // A client for this connection, in a session of its own. `host` outlives it. If it has to
   // authenticate and more than limits.handshakes others have to, the oldest of these is closed.
   Client& add(std::unique_ptr<loop::Channel> channel, ClientHost& host,
-              commands::Admission admission = {});
+              commands::Admission admission = {}, Arrival arrival = Arrival::connection);
   // Closes the connection; the jobs that the client has reserved become ready again. `reason` is
   // logged.
   void close(Client& client, std::string_view reason);
@@ -44,6 +44,8 @@ class Clients {
   void close_all(std::string_view reason);
 
   std::size_t count() const { return count_; }
+  // Those that came with a connection of their own.
+  std::size_t connections() const { return count_ - requests_; }
   // For list-clients.
   commands::ClientDetails describe(SessionId session) const;
   // Null: the session is closed. Ids are reused, so this may be a later client.
@@ -101,6 +103,7 @@ class Clients {
   commands::Service& service_;
   std::vector<std::unique_ptr<Client>> clients_;  // by session
   std::size_t count_ = 0;
+  std::size_t requests_ = 0;    // clients that came with a request
   std::size_t last_count_ = 0;  // clients that are closed last
   bool stopping_ = false;
   std::uint64_t output_memory_ = 0;

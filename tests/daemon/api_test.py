@@ -192,6 +192,18 @@ class Reservations(ApiTest):
               lambda: clock.advance(1) or self.connections(daemon) == 0)
         self.assertEqual(self.get(daemon, f"/jobs/{job}").json["timeouts"], 1)
 
+    def test_it_takes_no_connection_of_a_client(self):
+        daemon = self.serve("--limits-connections", "2")
+        for _ in range(3):
+            self.put(daemon)
+            self.reserve(daemon)
+        clients = [Client(daemon.addresses[0]) for _ in range(3)]
+        for client in clients:
+            self.addCleanup(client.close)
+        self.assertEqual(clients[0].stats()["current-connections"], 5)
+        self.assertEqual(clients[1].stats()["current-jobs-reserved"], 3)
+        self.assertEqual(clients[2].line(), "OUT_OF_MEMORY")
+
     def test_a_token_that_no_one_has(self):
         daemon = self.serve()
         self.put(daemon)
