@@ -33,6 +33,7 @@ class KeepLedger final : public Script {
     if (unanswered > 0) return {};
     key_.clear();
     deleted_ = 0;
+    loss_count_ = ledger_.loss_count;
     if (!doubtful_.empty()) return {put_with_key(std::exchange(doubtful_, {}))};
     const auto choice = chance_.below(10);
     if (choice < 2) return {put("")};
@@ -49,6 +50,9 @@ class KeepLedger final : public Script {
   }
 
   void answered(const MadeCommand& command, std::string_view line) override {
+    // Of a process whose last changes were lost with the power, as the sync mode allows. The reply
+    // was on its way.
+    if (loss_count_ != ledger_.loss_count) return lost({command});
     if (line == "DELETED") {
       ledger_.deleted(deleted_, world_.now());
     } else if (command.row->name == "delete" && was_there_) {
@@ -62,7 +66,8 @@ class KeepLedger final : public Script {
     if (known != ledger_.keys.end()) return;  // and the job may have been deleted
     if (!key_.empty()) ledger_.keys.emplace(key_, id);
     // A job that is gone was either deleted or lost with the power.
-    if (line.ends_with(" DELETED") && ledger_.had_losses) return ledger_.deleted(id, world_.now());
+    if (line.ends_with(" DELETED") && ledger_.loss_count != 0)
+      return ledger_.deleted(id, world_.now());
     ledger_.added(id, world_.now());
     known_.add_kept(id);
   }
@@ -101,10 +106,11 @@ class KeepLedger final : public Script {
   Ledger& ledger_;
   Chance chance_;
   const std::string name_;
-  std::string key_;         // of the command that was sent last; empty: it had none
-  std::string doubtful_;    // of a job that may have been deleted; asked for before all else
-  JobId deleted_ = 0;       // by the command that was sent last; 0: it was a put
-  bool was_there_ = false;  // and acknowledged
+  unsigned loss_count_ = 0;  // of the ledger, when the command was sent
+  std::string key_;          // of the command that was sent last; empty: it had none
+  std::string doubtful_;     // of a job that may have been deleted; asked for before all else
+  JobId deleted_ = 0;        // by the command that was sent last; 0: it was a put
+  bool was_there_ = false;   // and acknowledged
 };
 
 }  // namespace
@@ -128,7 +134,7 @@ bool LedgerEntries::fits(const engine::Engine& engine, Time now, const LedgerEnt
 std::string Ledger::recover(const engine::Engine& engine, Time now, const Losses& losses) {
   const std::string missing = missing_in(engine, now);
   if (!losses.may_be) return missing;
-  had_losses = true;
+  ++loss_count;
   past.forget_until(losses.safe_until);
   // Moments that fit differ in jobs that were deleted since. Of these, the oldest moment has the
   // keys that are certain.

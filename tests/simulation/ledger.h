@@ -34,7 +34,7 @@ struct LedgerEntries {
 struct Ledger : LedgerEntries {
   std::uint64_t made = 0;
   bool keeps_past = false;
-  bool had_losses = false;  // a start may have lost entries
+  unsigned loss_count = 0;  // starts that may have lost entries
   History<LedgerEntries> past;
 
   // The server has acknowledged that it has added or deleted the job.
