@@ -199,13 +199,14 @@ class HttpLedger final : public Acting {
     known_.bodies.emplace(body, 0);
     HttpRequest request{
         .operation = &operation_named("putJob"), .target = "/tubes/kept/jobs", .body = body};
-    call_ = call(std::move(request), [this, body, sent = sent_now()](const HttpAnswer& answer) {
-      drop_later(call_);
-      if (answer.status != 201) return;
-      const JobId id = number_in(member_of(answer.body, "id"));
-      if (!known_.by_id.emplace(id, body).second) return fail("an id was given twice");
-      if (holds(sent)) ledger_.added(id, world_.now());
-    });
+    call_ =
+        call(std::move(request), [this, body, sent = ledger_.loss_count](const HttpAnswer& answer) {
+          drop_later(call_);
+          if (answer.status != 201) return;
+          const JobId id = number_in(member_of(answer.body, "id"));
+          if (!known_.by_id.emplace(id, body).second) return fail("an id was given twice");
+          if (holds(sent)) ledger_.added(id, world_.now());
+        });
   }
 
   void remove() {
@@ -213,24 +214,21 @@ class HttpLedger final : public Acting {
     const JobId id = *std::next(ledger_.there.begin(), index);
     HttpRequest request{.operation = &operation_named("deleteJob"),
                         .target = fmt::format("/jobs/{}", id)};
-    call_ = call(std::move(request), [this, id, sent = sent_now()](const HttpAnswer& answer) {
-      drop_later(call_);
-      if (!holds(sent)) return;
-      if (answer.status == 200) ledger_.deleted(id, world_.now());
-      if (answer.status == 404) fail(fmt::format("job {} was acknowledged", id));
-      // A request that was ended with 503 may have run.
-      if (answer.status > 200 && answer.status != 503) ledger_.there.insert(id);
-    });
+    call_ =
+        call(std::move(request), [this, id, sent = ledger_.loss_count](const HttpAnswer& answer) {
+          drop_later(call_);
+          if (!holds(sent)) return;
+          if (answer.status == 200) ledger_.deleted(id, world_.now());
+          if (answer.status == 404) fail(fmt::format("job {} was acknowledged", id));
+          // A request that was ended with 503 may have run.
+          if (answer.status > 200 && answer.status != 503) ledger_.there.insert(id);
+        });
     if (call_ != nullptr) ledger_.doubt(id, world_.now());
   }
 
-  struct Sent {
-    std::uint64_t process;
-    bool may_lose;
-  };
-  Sent sent_now() const { return {known_.process, ledger_.keeps_past}; }
-  // False: the answer is read after the end of its process, with which the change may be lost.
-  bool holds(const Sent& sent) const { return !sent.may_lose || sent.process == known_.process; }
+  // `sent`: Ledger::loss_count when the request was sent. False: the answer is of a process whose
+  // last changes were lost.
+  bool holds(unsigned sent) const { return sent == ledger_.loss_count; }
 
   Ledger& ledger_;
   std::unique_ptr<HttpCall> call_;
