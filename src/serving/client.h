@@ -51,8 +51,8 @@ struct QueuedIn {
   bool deferred = false;
 };
 
-// What a client came with: a connection of its own, which limits.connections bounds, or a request
-// over HTTP, which the limits of HTTP bound.
+// How a client arrived: with a connection of its own, which limits.connections bounds, or with a
+// request over HTTP, which the limits of HTTP bound.
 enum class Arrival : std::uint8_t { connection, request };
 
 class Client final : public loop::ChannelOwner {
