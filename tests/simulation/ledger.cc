@@ -50,8 +50,8 @@ class KeepLedger final : public Script {
   }
 
   void answered(const MadeCommand& command, std::string_view line) override {
-    // Of a process whose last changes were lost with the power, as the sync mode allows. The reply
-    // was on its way.
+    // The reply was on its way when its process lost its last changes with the power, as the sync
+    // mode allows.
     if (loss_count_ != ledger_.loss_count) return lost({command});
     if (line == "DELETED") {
       ledger_.deleted(deleted_, world_.now());
@@ -65,7 +65,7 @@ class KeepLedger final : public Script {
       return world_.fail(fmt::format("the key {} is free: it was job {}", key_, known->second));
     if (known != ledger_.keys.end()) return;  // and the job may have been deleted
     if (!key_.empty()) ledger_.keys.emplace(key_, id);
-    // A job that is gone was either deleted or lost with the power.
+    // A missing job was either deleted or lost with the power.
     if (line.ends_with(" DELETED") && ledger_.loss_count != 0)
       return ledger_.deleted(id, world_.now());
     ledger_.added(id, world_.now());
