@@ -236,7 +236,10 @@ class Client:
             put.priority, delay, put.ttr, len(body), body))
 
     def add_look(self, add):
-        job_id = self.dice.choice(self.load.recent) if self.load.recent else 1
+        """Looks at one of the load's own jobs: the server may have others, put before the load began."""
+        if not self.load.recent:
+            return
+        job_id = self.dice.choice(self.load.recent)
         if self.dice.random() < 0.5:
             add("peek", job_id, b"peek %d\r\n" % job_id)
         else:

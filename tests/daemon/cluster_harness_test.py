@@ -6,8 +6,11 @@ import socket
 import struct
 import threading
 import time
+import types
 import unittest
 
+from cluster_checker import Checker
+from cluster_clients import Producer
 from cluster_load import Load
 from cluster_net import Net, caller_of
 from harness import SECONDS, DaemonTest, held_port, until
@@ -168,6 +171,26 @@ class PortTest(unittest.TestCase):
                     listener.accept()[0].close()
             with socket.socket() as other:  # it does not share addresses
                 self.assertRaises(OSError, other.bind, address)
+
+
+class ClientTest(unittest.TestCase):
+    def test_a_producer_looks_at_jobs_of_the_load_only(self):
+        """Job 1 may be a job that the server had before."""
+        load = types.SimpleNamespace(checker=Checker(), dice=random.Random(1), recent=[])
+        producer = Producer(load, 2)
+        looks = []
+
+        def add(kind, detail, wire):
+            if kind in ("peek", "stats-job"):
+                looks.append(detail)
+
+        for _ in range(100):
+            producer.make_batch(add, now=0)
+        self.assertEqual(looks, [])
+        load.recent.append(7)
+        for _ in range(100):
+            producer.make_batch(add, now=0)
+        self.assertEqual(set(looks), {7})
 
 
 class LoadTest(DaemonTest):
