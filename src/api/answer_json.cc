@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "base/ascii.h"
 #include "base/overloaded.h"
 #include "json/json.h"
+#include "text/ascii.h"
 
 namespace tubed::api {
 
@@ -100,12 +100,6 @@ std::string rows_as_json(std::string_view block, std::string_view rows) {
   return text + "]}";
 }
 
-std::string lower(std::string_view word) {
-  std::string text(word);
-  std::ranges::transform(text, text.begin(), ascii_lower);
-  return text;
-}
-
 std::string result_and(std::string_view word, const std::string& members) {
   std::string text = "{";
   append_name("result", text);
@@ -146,7 +140,8 @@ Response response_of(const Operation& operation, const Answer& answer) {
   };
   const auto of_numbers = [&](const Numbers& numbers) {
     std::string members = fmt::format(",\"{}\":{}", operation.number, numbers.first);
-    if (!numbers.state.empty()) members += fmt::format(",\"state\":\"{}\"", lower(numbers.state));
+    if (!numbers.state.empty())
+      members += fmt::format(",\"state\":\"{}\"", ascii_lower(numbers.state));
     if (numbers.second) members += fmt::format(",\"pri\":{}", *numbers.second);
     return ok(result_and(numbers.word, members));
   };

@@ -6,6 +6,7 @@
 
 #include "api/target.h"
 #include "base/assert.h"
+#include "text/numbers.h"
 
 namespace tubed::api {
 
@@ -25,8 +26,8 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-std::uint64_t take_number(std::string_view& text) {
-  const auto number = number_in(take_word(text));
+std::uint64_t take_count(std::string_view& text) {
+  const auto number = parse_number<std::uint64_t>(take_word(text));
   TUBED_ASSERT(number.has_value());
   return *number;
 }
@@ -52,10 +53,10 @@ std::optional<FrameHead> take_frame_head(std::string& text) {
   if (end == std::string::npos) return std::nullopt;
   std::string_view line = std::string_view(text).substr(0, end);
   FrameHead head;
-  head.status = static_cast<unsigned>(take_number(line));
-  head.content = static_cast<Content>(take_number(line));
+  head.status = static_cast<unsigned>(take_count(line));
+  head.content = static_cast<Content>(take_count(line));
   head.location = take_word(line);
-  head.bytes = take_number(line);
+  head.bytes = take_count(line);
   text.erase(0, end + 2);
   return head;
 }

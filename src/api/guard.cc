@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/ascii.h"
 #include "base/planted.h"
+#include "text/ascii.h"
 
 namespace tubed::api {
 

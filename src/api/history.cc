@@ -1,13 +1,13 @@
 #include "api/history.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "api/answer_json.h"
+#include "text/numbers.h"
 
 namespace tubed::api {
 
@@ -19,8 +19,8 @@ void History::add(std::uint64_t seconds, std::string_view stats) {
     const auto key = std::ranges::find(kKeys, line.substr(0, colon));
     if (colon == std::string_view::npos || key == kKeys.end()) return;
     const std::string_view value = line.substr(colon + 2);
-    std::from_chars(value.data(), value.data() + value.size(),
-                    sample[static_cast<std::size_t>(key - kKeys.begin()) + 1]);
+    sample[static_cast<std::size_t>(key - kKeys.begin()) + 1] =
+        leading_number<std::uint64_t>(value);
   });
   if (samples_.size() < kSamples) {
     samples_.push_back(sample);

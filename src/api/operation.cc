@@ -12,6 +12,7 @@
 
 #include "base/overloaded.h"
 #include "json/json.h"
+#include "text/numbers.h"
 
 namespace tubed::api {
 
@@ -234,7 +235,7 @@ bool is_rest(std::string_view text) {
 }
 
 bool may_wait(std::string_view seconds) {
-  const auto number = number_in(seconds);
+  const auto number = parse_number<std::uint64_t>(seconds);
   return number && *number <= kMostWaitSeconds;
 }
 

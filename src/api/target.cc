@@ -1,10 +1,11 @@
 #include "api/target.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include <fmt/format.h>
+
+#include "text/numbers.h"
 
 namespace tubed::api {
 
@@ -16,12 +17,10 @@ bool unescape(std::string_view text, bool plus_is_space, std::string& out) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     char byte = text[at];
     if (byte == '%') {
-      if (text.size() - at < 3) return false;
-      unsigned value = 0;
-      const char* const end = text.data() + at + 3;
-      const auto read = std::from_chars(text.data() + at + 1, end, value, 16);
-      if (read.ec != std::errc() || read.ptr != end) return false;
-      byte = static_cast<char>(value);
+      const std::string_view digits = text.substr(at + 1, 2);
+      const auto value = parse_number<std::uint8_t>(digits, 16);
+      if (!value || digits.size() < 2) return false;
+      byte = static_cast<char>(*value);
       at += 2;
     } else if (byte == '+' && plus_is_space) {
       byte = ' ';
@@ -49,14 +48,6 @@ const std::string* find(const Parameters& parameters, std::string_view name) {
   const auto found = std::ranges::find(parameters, name,
                                        [](const auto& one) { return std::string_view(one.first); });
   return found == parameters.end() ? nullptr : &found->second;
-}
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, value);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return value;
 }
 
 std::optional<Target> parse_target(std::string_view target) {

@@ -15,9 +15,6 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;
 // Null: no parameter has the name. O(parameters).
 const std::string* find(const Parameters& parameters, std::string_view name);
 
-// The whole number that is all of the text; nothing: it is none. O(text).
-std::optional<std::uint64_t> number_in(std::string_view text);
-
 struct Target {
   // Between the slashes, unescaped: a segment may contain a slash that was escaped.
   std::vector<std::string> segments;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/answer_json.h"
+#include "text/numbers.h"
 
 namespace tubed::api {
 
@@ -20,7 +21,7 @@ constexpr std::uint64_t kMostLimit = 1000;
 // Precondition: the line has that many columns.
 std::uint64_t number_at(std::string_view line, std::size_t column) {
   for (; column > 0; --column) line.remove_prefix(line.find(' ') + 1);
-  return number_in(line.substr(0, line.find(' '))).value_or(0);
+  return parse_number<std::uint64_t>(line.substr(0, line.find(' '))).value_or(0);
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ std::variant<TubeList, Problem> TubeList::make(const Parameters& parameters) {
   const auto read = [&](std::string_view name, std::uint64_t& value) {
     const std::string* text = find(parameters, name);
     if (text == nullptr) return true;
-    const auto number = number_in(*text);
+    const auto number = parse_number<std::uint64_t>(*text);
     value = number.value_or(0);
     return number.has_value();
   };

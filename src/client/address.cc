@@ -8,11 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -22,6 +20,8 @@
 
 #include "client/system_error.h"
 #include "os/descriptor.h"
+#include "text/host.h"
+#include "text/numbers.h"
 
 namespace tubed::client {
 namespace {
@@ -42,13 +42,9 @@ Result<Address> local_address(std::string_view path) {
 }
 
 Result<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || stop != end || port == 0) {
-    return Error{fmt::format("\"{}\" is not a port from 1 to 65535", text)};
-  }
-  return port;
+  const auto port = parse_number<std::uint16_t>(text);
+  if (!port || *port == 0) return Error{fmt::format("\"{}\" is not a port from 1 to 65535", text)};
+  return *port;
 }
 
 // Letters, digits, dots, hyphens and underscores; at least one of them neither a digit nor a dot,
@@ -67,8 +63,7 @@ Result<Address> internet_address(int family, std::string_view host, std::string_
     address.host = "127.0.0.1";
     address.is_localhost = true;
   }
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  if (::inet_pton(family, address.host.c_str(), bytes.data()) != 1) {
+  if (!parse_host(family == AF_INET6 ? HostFamily::ipv6 : HostFamily::ipv4, address.host)) {
     if (family != AF_INET || !is_host_name(host)) {
       return Error{fmt::format("\"{}\" is neither an address nor a host's name", host)};
     }

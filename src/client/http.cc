@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <optional>
 
@@ -21,6 +20,8 @@
 
 #include "client/event_loop.h"
 #include "client/system_error.h"
+#include "text/ascii.h"
+#include "text/numbers.h"
 
 namespace tubed::client {
 namespace {
@@ -42,24 +43,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
-}
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-// `lower_case` is in lower case.
-bool equals_ignoring_case(std::string_view text, std::string_view lower_case) {
-  return std::ranges::equal(text, lower_case, {}, lower);
-}
-
-// Nothing: not digits alone, or beyond the type.
-std::optional<std::size_t> whole_number(std::string_view text, int base) {
-  std::size_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number, base);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return number;
 }
 
 class AnswerReader {
@@ -103,7 +86,7 @@ class AnswerReader {
     const bool has_status = line.starts_with(kVersion) &&
                             line.size() >= kStatusAt + kStatusDigits && line[kStatusAt - 1] == ' ';
     const auto status =
-        has_status ? whole_number(line.substr(kStatusAt, kStatusDigits), 10) : std::nullopt;
+        has_status ? parse_number<unsigned>(line.substr(kStatusAt, kStatusDigits)) : std::nullopt;
     const std::string_view rest =
         has_status ? line.substr(kStatusAt + kStatusDigits) : std::string_view();
     if (!status || *status < 100 || (!rest.empty() && rest.front() != ' ')) {
@@ -119,14 +102,14 @@ class AnswerReader {
     }
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trimmed(line.substr(colon + 1));
-    if (equals_ignoring_case(name, "content-length")) {
-      const auto length = whole_number(value, 10);
+    if (equal_but_for_case(name, "content-length")) {
+      const auto length = parse_number<std::size_t>(value);
       if (!length || (head.length && head.length != length)) {
         return not_http("its Content-Length is no number");
       }
       head.length = length;
-    } else if (equals_ignoring_case(name, "transfer-encoding")) {
-      if (head.chunked || !equals_ignoring_case(value, "chunked")) {
+    } else if (equal_but_for_case(name, "transfer-encoding")) {
+      if (head.chunked || !equal_but_for_case(value, "chunked")) {
         return not_http("its Transfer-Encoding is not chunked");
       }
       head.chunked = true;
@@ -151,7 +134,7 @@ class AnswerReader {
     for (;;) {
       const std::string line = TRY(next_line(kMaxChunkLine));
       const std::string_view text(line);
-      const auto size = whole_number(trimmed(text.substr(0, text.find(';'))), 16);
+      const auto size = parse_number<std::size_t>(trimmed(text.substr(0, text.find(';'))), 16);
       if (!size) return not_http("a chunk has no size");
       if (*size == 0) break;
       TRY(take(*size, body));

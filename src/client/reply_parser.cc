@@ -1,10 +1,11 @@
 #include "client/reply_parser.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
+
+#include "text/numbers.h"
 
 namespace tubed::client {
 namespace {
@@ -26,14 +27,10 @@ std::size_t numbers_before_body(std::string_view word) {
 }
 
 // Takes a space and a number off `text`. Nothing: they are not there.
-std::optional<std::uint64_t> take_number(std::string_view& text) {
+std::optional<std::uint64_t> take_field(std::string_view& text) {
   if (!text.starts_with(' ')) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data() + 1, end, number);
-  if (read.ec != std::errc()) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
-  return number;
+  text.remove_prefix(1);
+  return take_number<std::uint64_t>(text);
 }
 
 }  // namespace
@@ -47,9 +44,7 @@ Error not_beanstalk(std::string_view line) {
 std::uint64_t ReplyView::number() const {
   const auto space = line.find(' ');
   if (space == line.npos) return 0;
-  std::uint64_t number = 0;
-  std::from_chars(line.data() + space + 1, line.data() + line.size(), number);
-  return number;
+  return leading_number<std::uint64_t>(line.substr(space + 1));
 }
 
 Result<bool> ReplyParser::next(std::string_view& input, ReplyView& reply) {
@@ -121,7 +116,7 @@ Result<void> ReplyParser::begin_body(std::string_view line) {
   std::string_view rest = line.substr(word.size());
   std::optional<std::uint64_t> bytes;
   for (std::size_t i = 0; i < numbers; ++i) {
-    bytes = take_number(rest);
+    bytes = take_field(rest);
     if (!bytes) return not_beanstalk(line);
   }
   if (!rest.empty()) return not_beanstalk(line);

@@ -1,7 +1,8 @@
 #include "client/stats_block.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "text/numbers.h"
 
 namespace tubed::client {
 namespace {
@@ -48,12 +49,7 @@ std::optional<std::string_view> StatsBlock::text(std::string_view key) const {
 
 std::optional<std::uint64_t> StatsBlock::number(std::string_view key) const {
   const auto value = text(key);
-  if (!value) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* const end = value->data() + value->size();
-  const auto read = std::from_chars(value->data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return number;
+  return value ? parse_number<std::uint64_t>(*value) : std::nullopt;
 }
 
 std::vector<std::string> list_items(std::string_view block) {

@@ -34,6 +34,7 @@
 #include "client/event_loop.h"
 #include "client/system_error.h"
 #include "os/descriptor.h"
+#include "text/host.h"
 
 namespace tubed::client {
 namespace {
@@ -145,12 +146,6 @@ std::string date_of(const ASN1_TIME* time) {
   return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
 
-bool is_ip_address(const std::string& host) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
-}
-
 // --- The server's certificate
 
 // Why the certificate of a server is refused; SSL_get_app_data() is one of these.
@@ -203,7 +198,7 @@ int verify(int accepted, X509_STORE_CTX* store) {
 // is SSL_set_tlsext_host_name() without its cast.
 bool expect_name(SSL* ssl, const std::string& name) {
   X509_VERIFY_PARAM* const parameters = SSL_get0_param(ssl);
-  if (is_ip_address(name)) {
+  if (parse_host(name)) {
     return X509_VERIFY_PARAM_set1_ip_asc(parameters, name.c_str()) == 1;
   }
   X509_VERIFY_PARAM_set_hostflags(parameters, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);

@@ -1,7 +1,6 @@
 #include "cluster/node_state.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "journal/little_endian.h"
+#include "text/numbered_name.h"
 
 namespace tubed::cluster {
 
@@ -41,17 +41,7 @@ constexpr std::size_t kChecksumBytes = 4;
 constexpr std::size_t kSpareBytes = 4096;
 
 std::string state_name(std::uint64_t number) {
-  return fmt::format("{}{:010}", kStatePrefix, number);
-}
-
-std::optional<std::uint64_t> state_number(std::string_view name) {
-  if (!name.starts_with(kStatePrefix)) return {};
-  const std::string_view digits = name.substr(kStatePrefix.size());
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
-  if (error != std::errc() || end != digits.end() || number == 0) return {};
-  if (state_name(number) != name) return {};
-  return number;
+  return numbered_name(kStatePrefix, number);
 }
 
 struct StateFiles {
@@ -63,7 +53,8 @@ Result<StateFiles> list_states(journal::Storage& storage) {
   StateFiles files;
   auto listed = TRY(storage.list());
   for (const journal::FileInfo& file : listed) {
-    if (const auto number = state_number(file.name)) files.numbers.push_back(*number);
+    if (const auto number = number_of_name(kStatePrefix, file.name))
+      files.numbers.push_back(*number);
     if (file.name == kSpareName) files.spare = true;
   }
   std::ranges::sort(files.numbers);

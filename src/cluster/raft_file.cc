@@ -1,13 +1,13 @@
 #include "cluster/raft_file.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/crc32c.h"
 #include "base/zeros.h"
 #include "journal/little_endian.h"
+#include "text/numbered_name.h"
 
 // The layout is described in docs/raft-log-format.md. Two checksums protect a batch: that of its
 // header, so that a header is recognized even if its records are not whole, and that of its
@@ -160,18 +160,11 @@ std::string read_records(std::string_view bytes, const RaftBatchHeader& header,
 // --- Files
 
 std::string raft_file_name(std::uint64_t number) {
-  return fmt::format("{}{:010}", kNamePrefix, number);
+  return numbered_name(kNamePrefix, number);
 }
 
 std::optional<std::uint64_t> raft_file_number(std::string_view name) {
-  if (!name.starts_with(kNamePrefix)) return {};
-  const std::string_view digits = name.substr(kNamePrefix.size());
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
-  if (error != std::errc() || end != digits.end() || number == 0) return {};
-  // Each number has exactly one name.
-  if (raft_file_name(number) != name) return {};
-  return number;
+  return number_of_name(kNamePrefix, name);
 }
 
 bool is_unfinished_raft_file(std::string_view name) {

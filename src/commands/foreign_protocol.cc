@@ -1,8 +1,8 @@
 #include "commands/foreign_protocol.h"
 
-#include "base/ascii.h"
 #include "base/planted.h"
 #include "commands/conversation.h"
+#include "text/ascii.h"
 
 namespace tubed::commands {
 

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <getopt.h>
 
-#include "config/suggestion.h"
 #include "config/value.h"
+#include "text/suggestion.h"
 
 namespace tubed::config {
 namespace {
@@ -132,9 +132,7 @@ class Splitter {
     for (const auto& known : declared_) {
       if (!known.long_flag.empty()) candidates.push_back(known.long_flag);
     }
-    const auto hint = did_you_mean(flag, candidates);
-    return fmt::format("unknown flag {}{}", printable(flag),
-                       hint.empty() ? "" : fmt::format(" ({})", hint));
+    return fmt::format("unknown flag {}{}", printable(flag), suggestion(flag, candidates));
   }
 
   std::vector<Declared> declared_;

@@ -1,33 +1,22 @@
-// An address is split into host and port, the host is normalized by inet_pton(3) and inet_ntop(3),
-// and the port is read or the default is taken. Since spellings are normalized, clash() and the
+// An address is split into host and port, the host gets the one spelling of its address, and the
+// port is read or the default is taken. Since each address has one spelling, clash() and the
 // comparison of settings compare strings.
 #include "config/listen.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include "config/value.h"
+#include "text/host.h"
+#include "text/numbers.h"
 
 namespace tubed {
 namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
 constexpr std::size_t kMaxPathBytes = 107;  // limit of sockaddr_un, without the closing NUL
-
-// The canonical spelling of a numeric address. Nothing if it is not numeric.
-std::optional<std::string> normalized(int family, std::string_view host) {
-  const std::string text(host);
-  std::array<unsigned char, sizeof(in6_addr)> address{};
-  std::array<char, INET6_ADDRSTRLEN> spelling{};
-  if (text.find('\0') != std::string::npos) return std::nullopt;
-  if (inet_pton(family, text.c_str(), address.data()) != 1) return std::nullopt;
-  if (!inet_ntop(family, address.data(), spelling.data(), spelling.size())) return std::nullopt;
-  return std::string(spelling.data());
-}
 
 Result<Listen> parse_unix(std::string_view path) {
   if (path.empty()) return Error{"unix: has no path after it"};
@@ -47,7 +36,7 @@ Result<Listen> parse_unix(std::string_view path) {
 }
 
 struct HostAndPort {
-  int family = AF_INET;
+  HostFamily family = HostFamily::ipv4;
   std::string_view host;
   std::optional<std::string_view> port;
 };
@@ -60,7 +49,7 @@ Result<HostAndPort> split(std::string_view address) {
     if (end == std::string_view::npos) {
       return Error{fmt::format("{}: a ] is missing", config::in_quotes(address))};
     }
-    HostAndPort result{AF_INET6, address.substr(1, end - 1), std::nullopt};
+    HostAndPort result{HostFamily::ipv6, address.substr(1, end - 1), std::nullopt};
     const auto rest = address.substr(end + 1);
     if (rest.empty()) return result;
     if (!rest.starts_with(':')) {
@@ -70,26 +59,21 @@ Result<HostAndPort> split(std::string_view address) {
     return result;
   }
   const auto colon = address.find(':');
-  if (colon == std::string_view::npos) return HostAndPort{AF_INET, address, std::nullopt};
+  if (colon == std::string_view::npos) return HostAndPort{HostFamily::ipv4, address, std::nullopt};
   if (address.find(':', colon + 1) != std::string_view::npos) {
-    return HostAndPort{AF_INET6, address, std::nullopt};
+    return HostAndPort{HostFamily::ipv6, address, std::nullopt};
   }
-  return HostAndPort{AF_INET, address.substr(0, colon), address.substr(colon + 1)};
+  return HostAndPort{HostFamily::ipv4, address.substr(0, colon), address.substr(colon + 1)};
 }
 
-using Bits = std::array<unsigned char, sizeof(in6_addr)>;
+using Bytes = decltype(NumericHost::bytes);
 
-// An IPv4 address is as IPv6 maps it: after ::ffff:0:0/96. Precondition: of parse_listen().
-Bits bits_of(const std::string& host) {
-  constexpr std::size_t kMapped = sizeof(in6_addr) - sizeof(in_addr);
-  Bits bits{};
-  if (inet_pton(AF_INET6, host.c_str(), bits.data()) == 1) return bits;
-  bits[kMapped - 2] = bits[kMapped - 1] = 0xff;
-  inet_pton(AF_INET, host.c_str(), bits.data() + kMapped);
-  return bits;
+// Precondition: of parse_listen().
+Bytes bytes_of(std::string_view host) {
+  return parse_host(host)->bytes;
 }
 
-bool begins_with(const Bits& address, const Bits& network, unsigned prefix) {
+bool begins_with(const Bytes& address, const Bytes& network, unsigned prefix) {
   for (std::size_t i = 0; i < address.size() && prefix > 0; ++i) {
     const unsigned bits = std::min(prefix, 8U);
     const unsigned mask = 0xffU << (8 - bits);
@@ -101,7 +85,7 @@ bool begins_with(const Bits& address, const Bits& network, unsigned prefix) {
 
 struct Network {
   std::string_view address;
-  unsigned prefix = 0;  // of the 128 bits of bits_of()
+  unsigned prefix = 0;  // of the 128 bits of bytes_of()
 };
 constexpr unsigned kIpv4 = 96;
 constexpr auto kPrivateNetworks = std::to_array<Network>({{"127.0.0.0", kIpv4 + 8},
@@ -125,25 +109,21 @@ std::string to_string(const Listen& listen) {
 }
 
 Result<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || stop != end) {
-    return Error{fmt::format("{} is not a port from 0 to 65535", config::in_quotes(text))};
-  }
-  return port;
+  const auto port = parse_number<std::uint16_t>(text);
+  if (!port) return Error{fmt::format("{} is not a port from 0 to 65535", config::in_quotes(text))};
+  return *port;
 }
 
 Result<Listen> parse_listen(std::string_view address, std::uint16_t port) {
   if (address.starts_with(kUnixPrefix)) return parse_unix(address.substr(kUnixPrefix.size()));
   auto parts = TRY(split(address));
-  const auto host = normalized(parts.family, parts.host);
+  const auto host = parse_host(parts.family, parts.host);
   if (!host) {
     return Error{fmt::format("{} is not a numeric address; names are not resolved",
                              config::in_quotes(parts.host))};
   }
   Listen listen;
-  listen.host = *host;
+  listen.host = to_string(*host);
   listen.port = port;
   if (parts.port) {
     listen.port = TRY(parse_port(*parts.port));
@@ -158,16 +138,16 @@ bool is_local(const Listen& listen) {
 
 bool is_private(const Listen& listen) {
   if (listen.kind == Listen::Kind::unix_socket) return true;
-  const auto address = bits_of(listen.host);
+  const auto address = bytes_of(listen.host);
   return std::ranges::any_of(kPrivateNetworks, [&](const Network& network) {
-    return begins_with(address, bits_of(std::string(network.address)), network.prefix);
+    return begins_with(address, bytes_of(network.address), network.prefix);
   });
 }
 
 bool is_wildcard(const Listen& listen) {
   if (listen.kind == Listen::Kind::unix_socket) return false;
-  const auto address = bits_of(listen.host);
-  return address == bits_of("::") || address == bits_of("0.0.0.0");
+  const auto address = bytes_of(listen.host);
+  return address == bytes_of("::") || address == bytes_of("0.0.0.0");
 }
 
 bool same_socket(const Listen& one, const Listen& other) {

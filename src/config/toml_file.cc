@@ -17,8 +17,8 @@
 #include <toml++/toml.h>
 
 #include "base/planted.h"
-#include "config/suggestion.h"
 #include "config/table.h"
+#include "text/suggestion.h"
 
 namespace tubed::config {
 namespace {

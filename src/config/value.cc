@@ -22,6 +22,8 @@
 #include "base/assert.h"
 #include "base/planted.h"
 #include "config/settings.h"
+#include "text/numbers.h"
+#include "text/utf8.h"
 
 namespace tubed::config {
 namespace {
@@ -44,7 +46,7 @@ constexpr auto kDurationUnits = std::to_array<Unit>({{"d", 86'400 * kSecond},
                                                      {"m", 60 * kSecond},
                                                      {"s", kSecond},
                                                      {"ms", kMillisecond}});
-constexpr std::int64_t kMaxMode = 0777;
+constexpr std::uint32_t kMaxMode = 0777;
 constexpr std::string_view kAlways = "always";
 constexpr std::string_view kNever = "never";
 constexpr std::string_view kEmpty = "is empty; for the default, leave it out";
@@ -145,34 +147,11 @@ Result<Value> choice_from_text(const Type& type, std::string_view text) {
 
 // Octal, with or without a leading zero, as chmod(1) takes it.
 Result<Value> mode_from_text(const Type& type, std::string_view text) {
-  std::int64_t mode = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, mode, 8);
-  if (error != std::errc() || stop != end || mode < 0 || mode > kMaxMode) {
+  const auto mode = parse_number<std::uint32_t>(text, 8);
+  if (!mode || *mode > kMaxMode) {
     return Error{fmt::format("{} is not {}", in_quotes(text), expected(type))};
   }
-  return Value(mode);
-}
-
-// The length of the UTF-8 sequence at the front of `text`; 0 if it is invalid.
-std::size_t sequence_bytes(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t count = lead < 0xc2   ? 0
-                            : lead < 0xe0 ? 2
-                            : lead < 0xf0 ? 3
-                            : lead < 0xf5 ? 4
-                                          : 0;
-  if (count == 0 || text.size() < count) return 0;
-  for (std::size_t i = 1; i < count; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
-  }
-  const unsigned second = byte(1);
-  const bool is_overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool is_surrogate = lead == 0xed && second >= 0xa0;
-  const bool is_too_large = lead == 0xf4 && second >= 0x90;
-  return is_overlong || is_surrogate || is_too_large ? 0 : count;
+  return Value(std::int64_t{*mode});
 }
 
 // "a,b" as a and b; nothing for the empty text.
@@ -341,12 +320,7 @@ std::string placeholder(const Type& type) {
 }
 
 bool is_plain_text(std::string_view text) {
-  while (!text.empty()) {
-    const auto count = sequence_bytes(text);
-    if (count == 0 || is_control(text.front())) return false;
-    text.remove_prefix(count);
-  }
-  return true;
+  return is_utf8(text) && std::ranges::none_of(text, is_control);
 }
 
 std::string printable(std::string_view text) {

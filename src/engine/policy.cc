@@ -1,9 +1,9 @@
 #include "engine/policy.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "engine/role.h"
+#include "text/numbers.h"
 
 namespace tubed {
 
@@ -39,11 +39,10 @@ constexpr std::uint32_t kMaxFactor = 10;
 // Takes a number up to the next `end`, which is taken as well, or the end of the text.
 bool take(std::string_view& text, char end, std::uint32_t& number) {
   const std::size_t length = std::min(text.find(end), text.size());
-  const char* const last = text.data() + length;
-  const auto [stop, error] = std::from_chars(text.data(), last, number);
-  const bool right = length > 0 && error == std::errc() && stop == last;
+  const auto read = parse_number<std::uint32_t>(text.substr(0, length));
   // Nothing may end with the separator.
-  if (!right || length + 1 == text.size()) return false;
+  if (!read || length + 1 == text.size()) return false;
+  number = *read;
   text.remove_prefix(std::min(length + 1, text.size()));
   return true;
 }

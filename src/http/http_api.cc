@@ -7,7 +7,6 @@
 #include "api/answer_json.h"
 #include "api/cluster_json.h"
 #include "api/guard.h"
-#include "base/ascii.h"
 #include "base/planted.h"
 #include "commands/authorization.h"
 #include "commands/table.h"
@@ -19,6 +18,7 @@
 #include "os/clock.h"
 #include "serving/not_serving.h"
 #include "stats/stats.h"
+#include "text/ascii.h"
 
 namespace tubed::http {
 

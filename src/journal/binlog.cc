@@ -1,13 +1,13 @@
 #include "journal/binlog.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/planted.h"
 #include "base/zeros.h"
 #include "journal/little_endian.h"
+#include "text/numbers.h"
 
 // A binlog is a sequence of records. Each begins with the length of a tube's name and is either a
 // whole record (name, the struct of the job, its body), which beanstalkd writes for a put and when
@@ -188,12 +188,9 @@ std::optional<std::uint64_t> binlog_number(std::string_view name) {
   if (!name.starts_with(kPrefix)) return {};
   const std::string_view digits = name.substr(kPrefix.size());
   if (digits.empty() || digits.front() == '0') return {};
-  std::uint64_t number = 0;
-  const auto* end = digits.data() + digits.size();
-  const auto [behind, error] = std::from_chars(digits.data(), end, number);
+  const auto number = parse_number<std::uint64_t>(digits);
   // As many as fit: the next number must exist as well.
-  if (error != std::errc() || behind != end || number == UINT64_MAX) return {};
-  return number;
+  return number == UINT64_MAX ? std::nullopt : number;
 }
 
 Result<std::optional<TornBinlog>> BinlogReader::read(std::string_view image, bool newest) {

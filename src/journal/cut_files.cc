@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/zeros.h"
 #include "journal/segment.h"
+#include "text/numbered_name.h"
+#include "text/numbers.h"
 
 namespace tubed::journal {
 
@@ -19,7 +20,7 @@ constexpr std::string_view kCutPrefix = "cut.";
 constexpr std::size_t kZerosAfterCut = 1U << 20;
 
 std::string prefix_of(std::uint64_t number) {
-  return fmt::format("{}{:010}.", kCutPrefix, number);
+  return numbered_name(kCutPrefix, number) + ".";
 }
 
 std::string without_zeros_at_end(std::string bytes) {
@@ -57,19 +58,18 @@ Result<std::uint64_t> number_for(Storage& storage, const std::vector<CutFile>& f
 }  // namespace
 
 std::string CutFile::name() const {
-  return fmt::format("{}{:010}.{}", prefix_of(number), segment, offset);
+  return fmt::format("{}.{}", numbered_name(prefix_of(number), segment), offset);
 }
 
 std::optional<CutFile> cut_file_of(std::string_view name) {
   if (!name.starts_with(kCutPrefix)) return {};
   std::array<std::uint64_t, 3> numbers{};
-  const char* at = name.data() + kCutPrefix.size();
-  const char* const end = name.data() + name.size();
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (i > 0 && (at == end || *at++ != '.')) return {};
-    const auto [after, error] = std::from_chars(at, end, numbers[i]);
-    if (error != std::errc()) return {};
-    at = after;
+  std::string_view rest = name.substr(kCutPrefix.size());
+  for (std::uint64_t& number : numbers) {
+    const auto read = take_number<std::uint64_t>(rest);
+    if (!read) return {};
+    number = *read;
+    rest.remove_prefix(rest.starts_with('.') ? 1 : 0);
   }
   const CutFile file{.number = numbers[0], .segment = numbers[1], .offset = numbers[2]};
   // Each file has exactly one name.

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/crc32c.h"
 #include "base/zeros.h"
 #include "journal/little_endian.h"
+#include "text/numbered_name.h"
 
 // The header of a segment is encoded and decoded here, field by field, because its layout must stay
 // readable for every later version. Records are decoded through the Format that the header names.
@@ -73,18 +73,11 @@ const Format& format_of(std::string_view image) {
 }  // namespace
 
 std::string segment_name(std::uint64_t sequence) {
-  return fmt::format("{}{:010}", kNamePrefix, sequence);
+  return numbered_name(kNamePrefix, sequence);
 }
 
 std::optional<std::uint64_t> sequence_of(std::string_view name) {
-  if (!name.starts_with(kNamePrefix)) return {};
-  const std::string_view digits = name.substr(kNamePrefix.size());
-  std::uint64_t sequence = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), sequence);
-  if (error != std::errc() || end != digits.end() || sequence == 0) return {};
-  // Each number has exactly one name.
-  if (segment_name(sequence) != name) return {};
-  return sequence;
+  return number_of_name(kNamePrefix, name);
 }
 
 std::uint32_t seed_of(std::uint64_t sequence) {

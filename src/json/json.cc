@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 namespace tubed::json {
 
@@ -142,18 +142,6 @@ class ObjectReader : public nlohmann::json_sax<nlohmann::json> {
 };
 
 // --- Writing
-
-// Skips ASCII quickly, as most bodies are ASCII. O(text).
-bool is_utf8(std::string_view text) {
-  for (;;) {
-    const auto beyond_ascii =
-        std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-    text.remove_prefix(static_cast<std::size_t>(beyond_ascii - text.begin()));
-    const std::size_t bytes = character_bytes(text);
-    if (bytes == 0) return text.empty();
-    text.remove_prefix(bytes);
-  }
-}
 
 // The second byte of U+0080 to U+009F, whose first byte is 0xC2, is in this range.
 bool is_c1_control(unsigned char byte) {

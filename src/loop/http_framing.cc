@@ -13,9 +13,9 @@
 #include <string>
 
 #include <microhttpd.h>
-#include <strings.h>
 
 #include "base/planted.h"
+#include "text/ascii.h"
 
 namespace tubed::loop {
 
@@ -118,8 +118,8 @@ std::optional<HttpResponse> refuse_framing(const HttpRequest& request, MHD_Conne
       return bad_framing("the header is malformed\n");
   }
   if (encodings == 0) return std::nullopt;
-  const std::string encoding(*request.header(MHD_HTTP_HEADER_TRANSFER_ENCODING));
-  if (::strcasecmp(encoding.c_str(), "chunked") == 0) return std::nullopt;
+  if (equal_but_for_case(*request.header(MHD_HTTP_HEADER_TRANSFER_ENCODING), "chunked"))
+    return std::nullopt;
   return HttpResponse{.status = 501, .text = "unknown Transfer-Encoding\n"};
 }
 

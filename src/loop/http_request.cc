@@ -1,10 +1,11 @@
 #include "loop/http_request.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <microhttpd.h>
 #include <strings.h>
+
+#include "text/numbers.h"
 
 namespace tubed::loop {
 
@@ -46,9 +47,7 @@ std::optional<std::uint64_t> HttpRequest::body_bytes() const {
   if (header(MHD_HTTP_HEADER_TRANSFER_ENCODING)) return std::nullopt;
   const auto length = header(MHD_HTTP_HEADER_CONTENT_LENGTH);
   if (!length) return 0;
-  std::uint64_t bytes = 0;
-  std::from_chars(length->data(), length->data() + length->size(), bytes);
-  return bytes;
+  return leading_number<std::uint64_t>(*length);
 }
 
 }  // namespace tubed::loop

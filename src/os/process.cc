@@ -7,7 +7,6 @@
 #include "os/process.h"
 
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -29,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/planted.h"
+#include "text/numbers.h"
 
 namespace tubed::os {
 
@@ -76,8 +76,7 @@ std::uint64_t resident_bytes() {
   // The first number is the total size, the second the resident size, both in pages.
   const std::string_view words(text, static_cast<std::size_t>(got));
   const std::size_t second = words.find(' ') + 1;
-  std::uint64_t pages = 0;
-  std::from_chars(words.data() + second, words.data() + words.size(), pages);
+  const auto pages = leading_number<std::uint64_t>(words.substr(second));
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
@@ -153,18 +152,6 @@ Result<void> expect_descriptors(std::size_t count) {
   return {};
 }
 
-namespace {
-
-std::optional<std::uint32_t> number_of(const std::string& text) {
-  std::uint32_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
-
-}  // namespace
-
 bool sees_all_users() {
   constexpr std::uint32_t kAll = UINT32_MAX;
   std::ifstream map("/proc/self/uid_map");
@@ -177,12 +164,12 @@ bool sees_all_users() {
 
 std::optional<std::uint32_t> user_id(const std::string& name) {
   if (const passwd* entry = ::getpwnam(name.c_str()); entry != nullptr) return entry->pw_uid;
-  return number_of(name);
+  return parse_number<std::uint32_t>(name);
 }
 
 std::optional<std::uint32_t> group_id(const std::string& name) {
   if (const group* entry = ::getgrnam(name.c_str()); entry != nullptr) return entry->gr_gid;
-  return number_of(name);
+  return parse_number<std::uint32_t>(name);
 }
 
 Result<OtherProcess> OtherProcess::open(std::uint64_t id) {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
+
+#include "text/numbers.h"
 
 namespace tubed::protocol {
 
@@ -18,15 +19,12 @@ void skip_spaces(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
 }
 
-// Removes a number from the front. False if no digit is there or the type cannot hold the number.
+// False: no number is at the front of the text.
 template <class Number>
-[[gnu::always_inline]] inline bool take_number(std::string_view& text, Number& value) {
-  if (text.empty() || !is_digit(text.front())) return false;
-  const char* const text_end = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), text_end, value);
-  if (error != std::errc()) return false;
-  text = std::string_view(end, text_end);
-  return true;
+[[gnu::always_inline]] inline bool take(std::string_view& text, Number& value) {
+  const auto number = take_number<Number>(text);
+  value = number.value_or(value);
+  return number.has_value();
 }
 
 }  // namespace
@@ -39,12 +37,12 @@ bool ArgumentCursor::separator() {
 
 bool ArgumentCursor::read(std::uint64_t& value) {
   skip_spaces(rest_);
-  return take_number(rest_, value) && at_field_end();
+  return take(rest_, value) && at_field_end();
 }
 
 bool ArgumentCursor::read(std::uint32_t& value) {
   skip_spaces(rest_);
-  return take_number(rest_, value) && at_field_end();
+  return take(rest_, value) && at_field_end();
 }
 
 bool ArgumentCursor::read(TubeName& value) {
@@ -221,7 +219,7 @@ bool salvage_body_size(std::string_view text, std::size_t fields_before, BodySiz
     text.remove_prefix(std::min(text.find(' '), text.size()));
     skip_spaces(text);
   }
-  return take_number(text, size.bytes) && (text.empty() || text.front() == ' ');
+  return take(text, size.bytes) && (text.empty() || text.front() == ' ');
 }
 
 }  // namespace tubed::protocol

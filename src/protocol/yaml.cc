@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
-#include "base/ascii.h"
 #include "base/planted.h"
 #include "engine/types.h"
+#include "text/ascii.h"
 
 namespace tubed::protocol {
 

@@ -1,26 +1,18 @@
 #include "test_mode/control_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "commands/table.h"
 #include "protocol/arguments.h"
 #include "test_mode/table.h"
+#include "text/numbers.h"
 
 namespace tubed::test_mode {
 
 namespace {
 
 constexpr std::string_view kCrLf = "\r\n";
-
-// The number that is all of the text.
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 const commands::Command* find_row(std::string_view word) {
   const auto verbs = verb_table();
@@ -52,7 +44,7 @@ std::optional<std::uint64_t> body_after_reply(std::string_view line) {
   } else if (word != "OK") {
     return std::nullopt;
   }
-  return number_in(take_word());
+  return parse_number<std::uint64_t>(take_word());
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ void set_up(ProgramParser& line) {
 std::string no_such_subcommand(const std::string& word) {
   std::vector<std::string> names{"help", "version"};
   for (const Subcommand* subcommand : subcommands()) names.emplace_back(subcommand->name);
-  return fmt::format("there is no subcommand {}{}", word, did_you_mean(word, names));
+  return fmt::format("there is no subcommand {}{}", word, suggestion(word, names));
 }
 
 // "there is no option --dleay (did you mean --delay?)"
@@ -231,7 +231,7 @@ std::string no_such_option(const CLI::App& app, const std::string& word) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   const std::string name = word.substr(0, word.find('='));
-  return fmt::format("there is no option {}{}", name, did_you_mean(name, names));
+  return fmt::format("there is no option {}{}", name, suggestion(name, names));
 }
 
 // Of several unexpected words an unknown option is named first, since the words after it are often

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/planted.h"
+#include "text/numbers.h"
 #include "tubectl/jobs/record.h"
 
 namespace tubed::tubectl {
@@ -16,11 +17,11 @@ namespace {
 constexpr std::array<std::string_view, 7> kTexts{"id", "name",     "hostname", "version",
                                                  "os", "platform", "tube"};
 
-template <class Number, class... Format>
-bool read_whole(const std::string& text, Number& number, Format... format) {
+std::optional<double> parse_fraction(std::string_view text) {
+  double number = 0;
   const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number, format...);
-  return read.ec == std::errc() && read.ptr == end;
+  const auto read = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
 }
 
 // The type of a line of stats. A value that is neither a number nor a truth value is text.
@@ -29,14 +30,12 @@ Json value_of(const client::StatsBlock::Line& line) {
   if (line.value == "true") return true;
   if (line.value == "false") return false;
   // Whole numbers stay exact as long as 64 bits hold them.
-  std::uint64_t whole = 0;
-  if (read_whole(line.value, whole)) return whole;
+  if (const auto whole = parse_number<std::uint64_t>(line.value)) return *whole;
   // `inf` and `nan` are texts, such as the name of a group.
   const bool has_digit = line.value.find_first_of("0123456789") != line.value.npos ||
                          TUBED_PLANTED(infinity_is_a_number);
-  double fraction = 0;
-  if (has_digit && read_whole(line.value, fraction, std::chars_format::fixed)) return fraction;
-  return line.value;
+  const auto fraction = has_digit ? parse_fraction(line.value) : std::nullopt;
+  return fraction ? Json(*fraction) : Json(line.value);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "tubectl/list_page.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "client/stats_block.h"
+#include "text/numbers.h"
 
 namespace tubed::tubectl {
 
@@ -33,10 +33,8 @@ std::optional<ListPage> read_page(std::string_view block) {
 }
 
 Json number_or_text(const std::string& word) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  const bool is_number = error == std::errc() && end == word.data() + word.size();
-  return is_number ? Json(number) : Json(word);
+  const auto number = parse_number<std::uint64_t>(word);
+  return number ? Json(*number) : Json(word);
 }
 
 }  // namespace tubed::tubectl

@@ -1,7 +1,7 @@
 // normalized() checks the text of a value against the type of its row and brings it to the form
 // that the member's parser reads: a plain decimal number for numbers, times and sizes, the text
 // itself otherwise. So units exist only here, and the rest of tubectl sees seconds, milliseconds
-// and bytes. did_you_mean() suggests a name for a mistyped option or subcommand.
+// and bytes.
 #include "tubectl/options.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include "base/edit_distance.h"
 #include "client/address.h"
 #include "protocol/arguments.h"
+#include "text/numbers.h"
 #include "tubectl/jobs/ids.h"
 
 namespace tubed::tubectl {
@@ -37,16 +37,13 @@ constexpr std::string_view kMilliseconds = "ms";
 
 // Nothing: not a number, an unknown unit, or a value beyond 64 bits.
 std::optional<std::uint64_t> whole_value(std::string_view text, std::span<const UnitRow> units) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  if (read.ec != std::errc()) return std::nullopt;
-  const std::string_view unit(read.ptr, static_cast<std::size_t>(end - read.ptr));
-  const auto found = std::ranges::find(units, unit, &UnitRow::first);
-  if (found == units.end() || __builtin_mul_overflow(number, found->second, &number)) {
+  const auto number = take_number<std::uint64_t>(text);
+  const auto unit = std::ranges::find(units, text, &UnitRow::first);
+  std::uint64_t value = 0;
+  if (!number || unit == units.end() || __builtin_mul_overflow(*number, unit->second, &value)) {
     return std::nullopt;
   }
-  return number;
+  return value;
 }
 
 // "ms" is only a unit of times, which have more than one unit; a plain number has only the empty
@@ -112,9 +109,6 @@ Result<std::string> job_id(std::string_view text, bool may_be_tube) {
   }
   return not_an_id(text);
 }
-
-// The edit distance costs the product of the lengths, so longer words get no suggestion.
-constexpr std::size_t kMaxMeantWord = 100;
 
 }  // namespace
 
@@ -189,20 +183,6 @@ OptionNames split_names(const OptionRow& row) {
   result.names = std::move(letters);
   result.names.insert(result.names.end(), words.begin(), words.end());
   return result;
-}
-
-std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
-  if (word.size() > kMaxMeantWord) return "";
-  // A third of the word may be wrong, and at most three letters.
-  std::size_t nearest = 4;
-  std::string_view meant;
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance >= nearest || distance > candidate.size() / 3) continue;
-    nearest = distance;
-    meant = candidate;
-  }
-  return meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant);
 }
 
 }  // namespace tubed::tubectl

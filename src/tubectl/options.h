@@ -256,10 +256,4 @@ struct OptionNames {
 };
 OptionNames split_names(const OptionRow& row);
 
-// --- Mistakes
-
-// " (did you mean put?)" with the candidate nearest to `word`, or "" when none is near. O(length of
-// word * length of candidate) for each.
-std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
-
 }  // namespace tubed::tubectl

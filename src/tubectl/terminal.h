@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/utf8.h"
+#include "text/utf8.h"
 
 namespace tubed::tubectl {
 

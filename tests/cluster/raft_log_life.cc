@@ -1,9 +1,10 @@
 #include "tests/cluster/raft_log_life.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
+
+#include "text/numbers.h"
 
 namespace tubed::cluster {
 
@@ -97,8 +98,7 @@ std::optional<ModelLog> RaftLogLife::read_log() const {
   for (Index index = log_->first(); index <= log_->last(); ++index) {
     const Entry& entry = log_->at(index);
     const std::string_view data = entry.data.view();
-    std::uint64_t id = 0;
-    std::from_chars(data.begin(), data.end(), id);
+    const auto id = leading_number<std::uint64_t>(data);
     if (id == 0 || data != data_of_id(id, nature_.data_bytes)) return {};
     if (entry.term != term_of_id(id) || entry.type != type_of_id(id)) return {};
     found.ids.push_back(id);

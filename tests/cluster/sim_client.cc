@@ -1,19 +1,14 @@
 #include "tests/cluster/sim_client.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "text/numbers.h"
 
 namespace tubed::cluster_test {
 
 namespace {
 
 constexpr std::size_t kSeen = 20;
-
-std::uint64_t number(std::string_view word) {
-  std::uint64_t value = 0;
-  std::from_chars(word.data(), word.data() + word.size(), value);
-  return value;
-}
 
 // The word at this place of a line.
 std::string_view word_at(std::string_view line, int place) {
@@ -141,7 +136,7 @@ bool SimClient::take_reply() {
   std::size_t used = end + 2;
   std::string body;
   if (line.starts_with("RESERVED ") || line.starts_with("FOUND ")) {
-    const std::uint64_t bytes = number(word_at(line, 2));
+    const std::uint64_t bytes = leading_number<std::uint64_t>(word_at(line, 2));
     if (input_.size() < used + bytes + 2) return false;
     body = input_.substr(used, bytes);
     used += bytes + 2;
@@ -154,7 +149,7 @@ bool SimClient::take_reply() {
 }
 
 void SimClient::take(const Sent& sent, std::string_view line, std::string_view body) {
-  const JobId id = number(word_at(line, 1));
+  const JobId id = leading_number<std::uint64_t>(word_at(line, 1));
   switch (sent.kind) {
     case Kind::put:
       if (!line.starts_with("INSERTED")) return;

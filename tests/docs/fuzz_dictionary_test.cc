@@ -1,7 +1,6 @@
 #include "tools/docs/fuzz_dictionary.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "commands/handlers.h"
 #include "commands/table.h"
 #include "test_mode/table.h"
+#include "text/numbers.h"
 
 namespace tubed::docs {
 namespace {
@@ -28,10 +28,9 @@ std::string unescaped(std::string_view entry) {
       entry.remove_prefix(1);
       continue;
     }
-    unsigned char byte = 0;
-    const auto read = std::from_chars(entry.data() + 2, entry.data() + 4, byte, 16);
-    REQUIRE(read.ptr == entry.data() + 4);
-    bytes.push_back(static_cast<char>(byte));
+    const auto byte = parse_number<std::uint8_t>(entry.substr(2, 2), 16);
+    REQUIRE(byte.has_value());
+    bytes.push_back(static_cast<char>(*byte));
     entry.remove_prefix(4);
   }
   return bytes;

@@ -4,7 +4,6 @@
 // number of commands of each dump. Journal and sockets are created in FOLDER. Each step leaves the
 // number of jobs unchanged, in the order of their ids; only the steps with a journal keep the jobs
 // that they put, so that compaction has no work.
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include <valgrind/callgrind.h>
 
 #include "hosted_server.h"
+#include "text/numbers.h"
 
 namespace {
 
@@ -40,12 +40,6 @@ void measure(const char* name, int commands, Step step) {
   for (int i = 0; i < kRounds; ++i) step(Collect::yes);
   CALLGRIND_DUMP_STATS_AT(name);
   std::printf("%d %s\n", kRounds * commands, name);
-}
-
-std::uint64_t number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
 }
 
 // A client that checks every answer.
@@ -79,7 +73,7 @@ class CheckedClient {
   std::string reserve(Collect collect = Collect::no) {
     const std::string reply = client_.ask("reserve\r\n", 1, collect);
     if (!reply.starts_with("RESERVED ")) fail("not reserved");
-    return std::to_string(number_in(std::string_view(reply).substr(9)));
+    return std::to_string(leading_number<std::uint64_t>(std::string_view(reply).substr(9)));
   }
   void release(const std::string& id, Collect collect = Collect::no) {
     expect("RELEASED", "release " + id + " 10 0", collect);
@@ -90,7 +84,7 @@ class CheckedClient {
   std::string first_ready() {
     const std::string reply = client_.ask("peek-ready\r\n", 1);
     if (!reply.starts_with("FOUND ")) fail("nothing ready");
-    return std::to_string(number_in(std::string_view(reply).substr(6)));
+    return std::to_string(leading_number<std::uint64_t>(std::string_view(reply).substr(6)));
   }
 
   Client& raw() { return client_; }
@@ -149,7 +143,7 @@ void measure_reservations(CheckedClient& client) {
 void measure_cycle(CheckedClient& client) {
   measure("put, reserve, delete, 30 pipelined", 3 * kCycles, [&](Collect collect) {
     // Jobs are in the order of their ids, without gaps.
-    const std::uint64_t first = number_in(client.first_ready());
+    const std::uint64_t first = leading_number<std::uint64_t>(client.first_ready());
     std::string batch;
     for (int i = 0; i < kCycles; ++i) batch += CheckedClient::put_command();
     for (int i = 0; i < kCycles; ++i) batch += "reserve\r\n";
@@ -174,8 +168,8 @@ void measure_waiting(HostedServer& server) {
     producer.put(collect);
     const std::string reply = worker.raw().take();
     if (!reply.starts_with("RESERVED ")) fail("the worker was not served");
-    worker.expect("DELETED",
-                  "delete " + std::to_string(number_in(std::string_view(reply).substr(9))));
+    worker.expect("DELETED", "delete " + std::to_string(leading_number<std::uint64_t>(
+                                             std::string_view(reply).substr(9))));
   });
 }
 

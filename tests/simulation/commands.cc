@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "text/numbers.h"
 
 namespace tubed::simulation {
 
@@ -121,9 +121,7 @@ void set_wait(MadeCommand& made) {
 }  // namespace
 
 std::uint64_t number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  return leading_number<std::uint64_t>(text);
 }
 
 std::string_view a_tube(Chance& chance) {

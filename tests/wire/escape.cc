@@ -1,7 +1,8 @@
 #include "tests/wire/escape.h"
 
-#include <charconv>
 #include <cstdio>
+
+#include "text/numbers.h"
 
 namespace tubed::wire {
 namespace {
@@ -68,13 +69,9 @@ Result<std::string> unescape(std::string_view text) {
     if (++i == text.size()) return Error{"a backslash at the end of the text"};
     if (text[i] == 'x') {
       const std::string_view digits = text.substr(i + 1, 2);
-      unsigned value = 0;
-      const char* end = digits.data() + digits.size();
-      const auto [at, error] = std::from_chars(digits.data(), end, value, 16);
-      if (digits.size() != 2 || error != std::errc{} || at != end) {
-        return Error{"\\x needs two hexadecimal digits"};
-      }
-      out += static_cast<char>(value);
+      const auto value = parse_number<std::uint8_t>(digits, 16);
+      if (digits.size() != 2 || !value) return Error{"\\x needs two hexadecimal digits"};
+      out += static_cast<char>(*value);
       i += 2;
       continue;
     }

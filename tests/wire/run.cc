@@ -1,10 +1,10 @@
 #include "tests/wire/run.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "tests/wire/escape.h"
+#include "text/numbers.h"
 
 namespace tubed::wire {
 namespace {
@@ -13,11 +13,8 @@ namespace {
 std::optional<std::size_t> announced_block(std::string_view line) {
   if (!line.starts_with("OK ") || !line.ends_with("\r\n")) return std::nullopt;
   const std::string_view digits = line.substr(3, line.size() - 5);
-  std::size_t bytes = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [at, error] = std::from_chars(digits.data(), end, bytes);
-  if (digits.empty() || error != std::errc{} || at != end) return std::nullopt;
-  return bytes + 2;
+  const auto bytes = parse_number<std::size_t>(digits);
+  return bytes ? std::optional(*bytes + 2) : std::nullopt;
 }
 
 class Player {

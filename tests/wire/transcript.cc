@@ -1,26 +1,18 @@
 #include "tests/wire/transcript.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <system_error>
 
 #include "tests/wire/escape.h"
+#include "text/numbers.h"
 
 namespace tubed::wire {
 namespace {
 
 // The limit is above any body that a transcript needs; it keeps a mistake from filling the memory.
 constexpr std::uint64_t kMostRepeated = 1U << 22;
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || at != end) return std::nullopt;
-  return value;
-}
 
 bool take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
@@ -48,7 +40,7 @@ Result<std::string> repeated(std::string_view inside) {
   take(inside, "repeat ");
   const std::size_t space = inside.rfind(' ');
   if (space == std::string_view::npos) return Error{"{repeat TEXT COUNT} lacks its count"};
-  const auto count = number_in(inside.substr(space + 1));
+  const auto count = parse_number<std::uint64_t>(inside.substr(space + 1));
   auto unit = unescape(inside.substr(0, space));
   if (!unit) return unit.error();
   if (!count || *count * unit->size() > kMostRepeated) {
@@ -108,7 +100,8 @@ Result<Duration> parse_duration(std::string_view text) {
   const bool milliseconds = text.ends_with("ms");
   const bool seconds = !milliseconds && text.ends_with("s");
   if (!milliseconds && !seconds) return Error{"a time is written 5s or 500ms"};
-  const auto count = number_in(text.substr(0, text.size() - (milliseconds ? 2 : 1)));
+  const auto count =
+      parse_number<std::uint64_t>(text.substr(0, text.size() - (milliseconds ? 2 : 1)));
   if (!count || *count > 9'000'000'000) return Error{"a time is written 5s or 500ms"};
   const auto signed_count = static_cast<std::int64_t>(*count);
   if (milliseconds) return Duration(std::chrono::milliseconds(signed_count));
@@ -174,7 +167,7 @@ class Parser {
   Result<void> parse_option(std::string_view text) {
     const std::size_t equals = std::min(text.find('='), text.size());
     const std::string_view name = text.substr(0, equals);
-    const auto value = number_in(text.substr(std::min(equals + 1, text.size())));
+    const auto value = parse_number<std::uint64_t>(text.substr(std::min(equals + 1, text.size())));
     if (!value) return Error{"an option is written NAME=NUMBER"};
     Options& options = transcript_.options;
     if (name == "limits.job_bytes") {

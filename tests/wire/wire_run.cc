@@ -1,7 +1,6 @@
 // wire_run: plays transcripts on a real server, each on a process of its own.
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 #include "tests/wire/run.h"
 #include "tests/wire/socket_driver.h"
 #include "tests/wire/transcript.h"
+#include "text/numbers.h"
 
 namespace {
 
@@ -57,9 +57,8 @@ struct Played {
 };
 
 bool parse_count(std::string_view text, std::size_t& count) {
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, count);
-  return error == std::errc{} && at == end && count > 0;
+  count = parse_number<std::size_t>(text).value_or(0);
+  return count > 0;
 }
 
 bool parse_server(std::string_view name, Request& request) {

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "engine/policy.h"
+#include "text/numbers.h"
 #include "tools/docs/commands_page.h"
 
 namespace tubed::docs {
@@ -142,12 +142,10 @@ Document keys_of_policies() {
 
 // "integer from 1 to 1000"
 Document schema_of_range(std::string_view type) {
-  std::uint64_t least = 0;
-  std::uint64_t most = 0;
-  const std::string_view text = type.substr(std::string_view("integer from ").size());
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), least);
-  const std::string_view rest = text.substr(static_cast<std::size_t>(read.ptr - text.data()) + 4);
-  std::from_chars(rest.data(), rest.data() + rest.size(), most);
+  type.remove_prefix(std::string_view("integer from ").size());
+  const auto least = take_number<std::uint64_t>(type).value_or(0);
+  type.remove_prefix(std::string_view(" to ").size());
+  const auto most = leading_number<std::uint64_t>(type);
   return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
 }
 
@@ -378,10 +376,9 @@ std::vector<ParameterText> parameters_of_page(const Operation& operation) {
                        .schema = {}};
     text.schema = schema_of_type(text.type);
     if (parameter.default_value) {
-      std::uint64_t number = 0;
       const std::string_view value = *parameter.default_value;
-      const auto read = std::from_chars(value.data(), value.data() + value.size(), number);
-      text.schema["default"] = read.ec == std::errc() ? Document(number) : Document(value);
+      const auto number = parse_number<std::uint64_t>(value);
+      text.schema["default"] = number ? Document(*number) : Document(value);
     }
     texts.push_back(std::move(text));
   }

@@ -5,10 +5,11 @@
 // that is not from this run means that the tube held other jobs, and ends the run.
 #include "tubectl/bench/pipe.h"
 
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "text/numbers.h"
 
 namespace tubed::tubectl::bench {
 namespace {
@@ -93,14 +94,12 @@ Result<void> Pipe::answered(std::size_t client, const Completion& completion) {
 
 Result<void> Pipe::consumed(const Completion& completion) {
   const std::string_view stamp = completion.reply.body;
-  std::uint64_t begun = 0;
-  const char* const end = stamp.data() + stamp.size();
-  const auto read = std::from_chars(stamp.data(), end, begun, 16);
-  if (read.ec != std::errc() || read.ptr != end || stamp.size() != kLeastBodyBytes ||
-      begun < nanoseconds_of(start_) || begun > nanoseconds_of(completion.came)) {
+  const auto begun = parse_number<std::uint64_t>(stamp, 16);
+  if (!begun || stamp.size() != kLeastBodyBytes || *begun < nanoseconds_of(start_) ||
+      *begun > nanoseconds_of(completion.came)) {
     return Error{"a job was reserved that this run has not put: its tubes have to be empty"};
   }
-  measurement_.count(std::chrono::nanoseconds(nanoseconds_of(completion.came) - begun));
+  measurement_.count(std::chrono::nanoseconds(nanoseconds_of(completion.came) - *begun));
   return {};
 }
 

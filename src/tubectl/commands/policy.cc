@@ -99,7 +99,7 @@ Result<int> report_malformed(const PolicyOptions& options, client::Connection& c
                 fmt::format("policy: \"{}\" is no value of {}", *options.value, *options.key));
   }
   return fail(kExitFailure, fmt::format("policy: there is no key {}{}", *options.key,
-                                        did_you_mean(*options.key, keys)));
+                                        suggestion(*options.key, keys)));
 }
 
 // Spaces would separate words of the command, and a line end would end it.

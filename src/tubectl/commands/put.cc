@@ -14,12 +14,12 @@
 // 4. The first refused line ends the input. The lines that were already sent after it cannot be
 //    taken back, so the report counts them separately.
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "client/pipeline.h"
+#include "text/ascii.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
@@ -225,9 +225,8 @@ std::string existing_state(const client::Reply& answer) {
   for (int word = 0; word < 2; ++word) {
     rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
   }
-  std::string state(rest.substr(0, rest.find(' ')));
-  for (char& letter : state) letter = static_cast<char>(std::tolower(letter));
-  return std::count(answer.line.begin(), answer.line.end(), ' ') < 2 ? "" : state;
+  if (std::ranges::count(answer.line, ' ') < 2) return "";
+  return ascii_lower(rest.substr(0, rest.find(' ')));
 }
 
 // Prints the id of the new job, or of the job that has its key.

@@ -3,7 +3,6 @@
 // With --once it takes two snapshots, so that rates are known, and prints one frame as text.
 // Otherwise top/live_view.h runs the screen until the user quits. The locale decides whether graphs
 // use block characters; it is set here, before ncurses starts.
-#include <charconv>
 #include <chrono>
 #include <clocale>
 #include <cstdlib>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "client/address.h"
+#include "text/numbers.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
@@ -74,12 +74,9 @@ Model make_model(const TopOptions& options) {
 std::optional<std::size_t> size_from(const char* variable) {
   const char* const value = std::getenv(variable);
   if (value == nullptr) return std::nullopt;
-  const std::string_view text(value);
-  std::size_t number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   constexpr std::size_t kMost = 10'000;
-  if (read.ec != std::errc() || number == 0 || number > kMost) return std::nullopt;
-  return number;
+  const auto number = leading_number<std::size_t>(value);
+  return number == 0 || number > kMost ? std::nullopt : std::optional(number);
 }
 
 Size size_of_output() {

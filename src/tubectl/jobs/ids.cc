@@ -1,13 +1,13 @@
 #include "tubectl/jobs/ids.h"
 
 #include <cctype>
-#include <charconv>
 #include <cstdio>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
 #include "client/system_error.h"
+#include "text/numbers.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -36,11 +36,7 @@ Result<void> for_each_word(Take take) {
 }  // namespace
 
 std::optional<JobId> id_of(std::string_view text) {
-  JobId id = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, id);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return id;
+  return parse_number<JobId>(text);
 }
 
 bool is_id_or_stdin(std::string_view text) {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 
 #include <fmt/format.h>
 
 #include "protocol/arguments.h"
+#include "text/numbers.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -28,10 +28,7 @@ bool is_name_and_limit(std::string_view, std::string_view value) {
   const std::size_t colon = value.find(':');
   if (!is_tube_name(value.substr(0, colon))) return false;
   if (colon == value.npos) return true;
-  std::uint32_t limit = 0;
-  const char* const end = value.data() + value.size();
-  const auto read = std::from_chars(value.data() + colon + 1, end, limit);
-  return read.ec == std::errc() && read.ptr == end && limit > 0;
+  return parse_number<std::uint32_t>(value.substr(colon + 1)).value_or(0) > 0;
 }
 
 constexpr std::array<PutTagRow, 6> kRows{

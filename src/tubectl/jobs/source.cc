@@ -13,7 +13,6 @@
 #include "tubectl/jobs/source.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "client/pipeline.h"
 #include "client/stats_block.h"
 #include "protocol/reply.h"
+#include "text/numbers.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/exit_codes.h"
 
@@ -89,13 +89,6 @@ std::size_t adapted(std::size_t width, std::size_t looked, std::size_t found) {
 
 constexpr JobId kSlice = 4096;
 constexpr std::size_t kHeldInPage = 1000;
-
-// The number at the end of "next 7" or at the beginning of "7 held 10".
-std::uint64_t number_in(std::string_view word) {
-  std::uint64_t number = 0;
-  std::from_chars(word.data(), word.data() + word.size(), number);
-  return number;
-}
 
 // The id that a put gets now. An Answer: the server refused. A put with a delay of a day and the
 // lowest priority, deleted at once: no worker can reserve it. The use of the tube remains, so the
@@ -282,10 +275,10 @@ Result<std::vector<JobRecord>> held_jobs(client::Connection& connection, const s
       return jobs;
     }
     const std::string_view next = lines[0];
-    from = number_in(next.substr(next.find(' ') + 1));
+    from = leading_number<std::uint64_t>(next.substr(next.find(' ') + 1));
     for (std::size_t i = 2; i < lines.size(); ++i) {
       JobRecord& job = jobs.emplace_back();
-      job.id = number_in(lines[i]);
+      job.id = leading_number<JobId>(lines[i]);
       job.tube = tube;
       job.state = JobState::delayed;
     }

@@ -2,7 +2,6 @@
 // it is and for how long it has been silent. A silent node comes first, so that it is seen in a
 // narrow window as well.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "text/numbers.h"
 #include "tubectl/cluster/state.h"
 #include "tubectl/top/frame.h"
 
@@ -28,14 +28,6 @@ struct ClusterNode {
   }
 };
 
-std::optional<std::uint64_t> number_or_none(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
-  return number;
-}
-
 // The text before the first `separator`, which is removed from `text` with it.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, text.find(separator));
@@ -51,8 +43,8 @@ std::vector<ClusterNode> parse_nodes(std::string_view text) {
     ClusterNode node;
     node.name = take_until(fields, ':');
     node.role = take_until(fields, ':');
-    node.match = number_or_none(take_until(fields, ':'));
-    node.silent_ms = number_or_none(fields);
+    node.match = parse_number<std::uint64_t>(take_until(fields, ':'));
+    node.silent_ms = parse_number<std::uint64_t>(fields);
     if (!node.name.empty() && !node.role.empty()) nodes.push_back(node);
   }
   return nodes;

@@ -5,11 +5,12 @@
 #include "tubectl/top/view.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "text/numbers.h"
 
 namespace tubed::tubectl::top {
 namespace {
@@ -181,12 +182,12 @@ void View::answer_number() {
     return;
   }
   if (!typed_.empty()) {
-    const char* const end = typed_.data() + typed_.size();
-    const auto read = std::from_chars(typed_.data(), end, number);
-    if (read.ec != std::errc() || number > kLargestNumber) {
+    const auto read = parse_number<std::uint64_t>(typed_);
+    if (!read || *read > kLargestNumber) {
       message_ = fmt::format("{} is more than a server takes", typed_);
       return;
     }
+    number = *read;
   }
   order_ = Order{kicks ? Order::Kind::kick : Order::Kind::pause, asked_tube_, number};
 }

@@ -1,14 +1,15 @@
-#include "base/ascii.h"
+#include "text/ascii.h"
 
 #include <doctest/doctest.h>
 
-namespace tubed::base_test {
+namespace tubed::text_test {
 namespace {
 
 TEST_CASE("only the letters of ASCII have a case") {
   CHECK(ascii_lower('A') == 'a');
   CHECK(ascii_lower('Z') == 'z');
   for (const char c : {'a', 'z', '@', '[', '0', '\0', '\xc4'}) CHECK(ascii_lower(c) == c);
+  CHECK(ascii_lower("Ready-9") == "ready-9");
 }
 
 TEST_CASE("texts that differ in case alone are equal") {
@@ -20,4 +21,4 @@ TEST_CASE("texts that differ in case alone are equal") {
 }
 
 }  // namespace
-}  // namespace tubed::base_test
+}  // namespace tubed::text_test

@@ -1,4 +1,6 @@
-#include "base/utf8.h"
+#include "text/utf8.h"
+
+#include <algorithm>
 
 namespace tubed {
 
@@ -27,6 +29,17 @@ std::size_t character_bytes(std::string_view text) {
     if (byte < (i == 1 ? least : 0x80) || byte > (i == 1 ? most : 0xbf)) return 0;
   }
   return length;
+}
+
+bool is_utf8(std::string_view text) {
+  for (;;) {
+    const auto beyond_ascii =
+        std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    text.remove_prefix(static_cast<std::size_t>(beyond_ascii - text.begin()));
+    const std::size_t bytes = character_bytes(text);
+    if (bytes == 0) return text.empty();
+    text.remove_prefix(bytes);
+  }
 }
 
 }  // namespace tubed

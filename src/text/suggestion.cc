@@ -1,14 +1,14 @@
 // A suggestion is given only for a near word: a wrong suggestion is worse than none.
-#include "config/suggestion.h"
+#include "text/suggestion.h"
 
 #include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
 
-#include "base/edit_distance.h"
+#include "text/edit_distance.h"
 
-namespace tubed::config {
+namespace tubed {
 namespace {
 
 constexpr std::size_t kLongestWord = 100;
@@ -39,4 +39,9 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
   return nearest == kFar ? "" : fmt::format("did you mean {}?", found);
 }
 
-}  // namespace tubed::config
+std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
+  const std::string question = did_you_mean(word, candidates);
+  return question.empty() ? "" : fmt::format(" ({})", question);
+}
+
+}  // namespace tubed

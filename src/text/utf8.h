@@ -10,4 +10,7 @@ namespace tubed {
 // [RFC 3629, section 4]
 std::size_t character_bytes(std::string_view text);
 
+// True for whole characters alone. It skips ASCII quickly, as most texts are ASCII. O(text).
+bool is_utf8(std::string_view text);
+
 }  // namespace tubed

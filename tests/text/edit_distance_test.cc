@@ -1,4 +1,4 @@
-#include "base/edit_distance.h"
+#include "text/edit_distance.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Wagner-Fischer with one row: row[j] is the distance between the first i bytes of `one` and the
 // first j bytes of `other`.
-#include "base/edit_distance.h"
+#include "text/edit_distance.h"
 
 #include <algorithm>
 #include <numeric>
