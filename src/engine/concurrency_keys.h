@@ -6,17 +6,16 @@
 // No reserve looks for a job whose key has room. Of the ready jobs of a key in a tube only the
 // first is exposed: it is in the tube's heap of ready jobs, from which jobs are given, as long
 // as the key has room. All others are parked, in a heap of the tube of their own. When the exposed
-// job is reserved or goes another way, the next one takes its place (engine/concurrency.cc).
+// job is reserved or leaves the heap in another way, the next job takes its place.
 //
 // A key may have jobs in very many tubes, and loses and gets room with each reserve and release. So
-// the tubes are not all looked at:
+// not all tubes are visited:
 //
 // 1. A wide key, which has ready jobs in many tubes, leaves them exposed when it has no room any
 //    more (ConcurrencyKey::late).
 // 2. While there is such a key, whatever takes the first ready job of a tube parks those of keys
-//    without room before it (Engine::park_blocked). That tube is then in ConcurrencyKey::hidden.
-// 3. When the key has room again, only the tubes in `hidden` are looked at: those that a reserve
-// has
+//    without room before it (park_blocked). That tube is then in ConcurrencyKey::hidden.
+// 3. When the key has room again, only the tubes in `hidden` are visited: those that a reserve has
 //    come across, or in which a session waits.
 //
 // Invariant: a job that is ready and has a key is in ReadyOfKey::jobs of its tube. The first of
@@ -26,13 +25,16 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/intrusive_list.h"
 #include "engine/job.h"
+#include "engine/job_memory.h"
+#include "engine/serve_queue.h"
+#include "engine/tube_table.h"
+#include "engine/types.h"
 
 namespace tubed::engine {
 
@@ -61,49 +63,50 @@ struct ConcurrencyKey {
   bool has_room() const { return reserved < limits.begin()->first; }
 };
 
+// True: as many jobs with its key are reserved as may be. O(1).
+inline bool is_blocked(const Job& job) {
+  const ConcurrencyRecord* record = job.concurrency();
+  return record != nullptr && !record->key->has_room();
+}
+
 class ConcurrencyKeys {
  public:
+  // All of them outlive it.
+  ConcurrencyKeys(const Limits& limits, TubeTable& tubes, ServeQueue& serve_queue,
+                  JobMemory& memory, std::uint64_t& entries_walked)
+      : limits_(limits),
+        tubes_(tubes),
+        serve_queue_(serve_queue),
+        memory_(memory),
+        entries_walked_(entries_walked) {}
+
   // The bytes that a job with the key counts as: its own record, and a part of the key's that is
   // enough for a job that has the key alone.
   static std::uint32_t cost_of(std::string_view key) {
     return kBytesPerJob + static_cast<std::uint32_t>(key.size());
   }
 
-  // A job has the key from now on. O(log keys + log limits).
-  ConcurrencyKey* add(std::string_view key, std::uint32_t limit) {
-    auto found = keys_.find(key);
-    if (found == keys_.end()) {
-      found = keys_.try_emplace(std::string(key)).first;
-      found->second.name = found->first;
-    }
-    ++found->second.jobs;
-    ++found->second.limits[limit];
-    return &found->second;
-  }
-  // It no longer has. False: no job has the key any more, and it is gone. The same cost.
-  bool remove(ConcurrencyKey* key, std::uint32_t limit) {
-    const auto count = key->limits.find(limit);
-    if (--count->second == 0) key->limits.erase(count);
-    if (--key->jobs > 0) return true;
-    TUBED_ASSERT(key->reserved == 0 && key->tubes.empty() && key->hidden.empty());
-    set_late(*key, false);
-    keys_.erase(keys_.find(key->name));
-    return false;
-  }
-  void count_reserved(ConcurrencyKey* key) {
-    if (key->reserved++ == 0) ++reserved_keys_;
-  }
-  void uncount_reserved(ConcurrencyKey* key) {
-    if (--key->reserved == 0) --reserved_keys_;
-  }
+  // The job has the key from now on. Precondition: it has tags, its memory was claimed, and it is not ready.
+  // O(log keys + log limits).
+  void add(Job& job, std::string_view key, std::uint32_t limit);
+  // It no longer has: it is about to be removed, and may be flushed. The same cost.
+  void remove(Job& job);
 
-  void set_late(ConcurrencyKey& key, bool late) {
-    if (key.late == late) return;
-    key.late = late;
-    late ? ++late_keys_ : --late_keys_;
-  }
-  // True: a key is late.
+  // A job with a key has become ready. O(log n).
+  void add_ready(Job& job);
+  // It is ready, and will no longer be. O(log n).
+  void erase_ready(Job& job);
+  // It was reserved, or is no longer. O(1), or O(hidden tubes) if the key has room now and had none. A key
+  // whose room is used up costs O(tubes with ready jobs of the key), unless it is wide.
+  void begin_reservation(const Job& job);
+  void end_reservation(const Job& job);
+
+  // True: a key is late. Then whatever takes the first ready job of a tube calls park_blocked() before.
   bool has_late() const { return late_keys_ > 0; }
+  // Parks the exposed jobs of late keys that are before all other ready jobs of the tube, or of the tubes that
+  // the session watches. O(log n) for each.
+  void park_blocked(Tube* tube);
+  void park_blocked(const Session& session);
 
   // The keys with a job that a client holds.
   std::uint64_t reserved_keys() const { return reserved_keys_; }
@@ -118,6 +121,18 @@ class ConcurrencyKeys {
   // Measured for a job whose key and tube no other job has.
   static constexpr std::uint32_t kBytesPerJob = 536;
 
+  bool is_wide(const ConcurrencyKey& key) const;
+  void set_late(ConcurrencyKey& key, bool late);
+  void expose_first(ConcurrencyKey& key, ReadyOfKey& ready);
+  void update_room(ConcurrencyKey& key);
+  // Counts that the key loses a job with this limit. False: no job has the key any more, and it is gone.
+  bool drop_job(ConcurrencyKey& key, std::uint32_t limit);
+
+  const Limits& limits_;
+  TubeTable& tubes_;
+  ServeQueue& serve_queue_;
+  JobMemory& memory_;
+  std::uint64_t& entries_walked_;
   std::map<std::string, ConcurrencyKey, std::less<>> keys_;  // a tree: clients choose the names
   std::uint64_t reserved_keys_ = 0;
   std::uint64_t late_keys_ = 0;

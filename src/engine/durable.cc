@@ -167,7 +167,7 @@ void Engine::replay(Time now, const Fact& fact) {
   std::visit(Overloaded{[&](const Added& added) { replay_added(now, added); },
                         [&](const Placed& placed) {
                           Job* job = find_job(placed.id);
-                          if (job != nullptr && job->tags() != nullptr) set_marks(*job, {});
+                          if (job != nullptr && job->tags() != nullptr) tag_records_.set_marks(*job, {});
                           replay_placed(now, placed);
                         },
                         [&](const Removed& removed) { replay_removed(now, removed); },
@@ -178,11 +178,11 @@ void Engine::replay(Time now, const Fact& fact) {
                           replay_added(now, added, waits);
                           Job& job = *jobs_.find(added.id);
                           if (added.tags.any()) add_tags(job, added.tags);
-                          set_marks(job, added.marks);
+                          tag_records_.set_marks(job, added.marks);
                         },
                         [&](const PlacedWithMarks& placed) {
                           Job* job = find_job(placed.id);
-                          if (job != nullptr) set_marks(*job, placed.marks);
+                          if (job != nullptr) tag_records_.set_marks(*job, placed.marks);
                           replay_placed(now, placed);
                         },
                         [&](const PolicySet& set) { replay_policy(now, set); },
@@ -228,7 +228,7 @@ void Engine::replay_removed(Time now, const Removed& removed) {
   Job* job = jobs_.find(removed.id);
   if (job == nullptr) {
     UniqueKey* key = unique_keys_.of_deleted_job(removed.id);
-    if (key != nullptr) forget_key(key);
+    if (key != nullptr) unique_keys_.forget(key);
     return;
   }
   if (job->flushed()) return forget_flushed(job);
@@ -256,7 +256,6 @@ void Engine::replay_paused(Time now, const Paused& paused) {
 
 void Engine::replay_flushed(Time now, const Flushed& flushed) {
   unique_keys_.flush(flushed.tube);
-  plan_removal();
   Tube* tube = tubes_.find(flushed.tube);
   if (tube == nullptr) return;
   add_flushed(take_all_jobs(tube));
@@ -273,10 +272,10 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, const Jo
   memory_.give_back(job->body.size());  // claimed by the caller and by the replay
   JobTags kept = tags;
   Unit unit(out, !tags.unique_key.empty());
-  if (taken_key(now, added.tube, tags.unique_key, out) != nullptr) kept.unique_key = {};
+  if (unique_keys_.taken(now, added.tube, tags.unique_key, out) != nullptr) kept.unique_key = {};
   memory_.give_back_part(tags_memory(tags) - tags_memory(kept) + marks_memory(tags, marks));
   if (kept.any()) set_tags(*job, kept);
-  if (marks.any()) set_marks(*job, marks);
+  if (marks.any()) tag_records_.set_marks(*job, marks);
   if (is_governed(*job)) set_expiry(*job);
   if (!marks.after_done) wait_for_group(job);
   ++job->tube->total_jobs;
@@ -301,10 +300,9 @@ void Engine::replay_remembered(const Remembered& remembered) {
     const UniqueKey* other = unique_keys_.find(remembered.tube, remembered.key);
     if (other != nullptr && other->id > remembered.id) return;
     memory_.restore_part(UniqueKeys::cost_of(remembered.key));
-    key = add_key(remembered.tube, remembered.key, remembered.id);
+    key = unique_keys_.add(remembered.tube, remembered.key, remembered.id);
   }
   unique_keys_.cool_down(key, remembered.until);
-  plan_removal();
 }
 
 void Engine::replay_moved(Time now, const Moved& moved) {
@@ -314,7 +312,7 @@ void Engine::replay_moved(Time now, const Moved& moved) {
   const Placement place = resting_place(*job);
   const std::string key(tags_of(*job).unique_key);
   const Seconds cooldown = tags_of(*job).cooldown;
-  if (!key.empty()) forget_key(job->tags()->unique);
+  if (!key.empty()) unique_keys_.forget(job->tags()->unique);
   detach(job);
   Tube* to = tubes_.find(moved.tube);
   if (to == nullptr) to = add_tube(now, moved.tube);
@@ -322,7 +320,7 @@ void Engine::replay_moved(Time now, const Moved& moved) {
   job->epoch = to->epoch;
   if (moved.keeps_key && !key.empty()) {
     memory_.restore_part(UniqueKeys::cost_of(key));
-    make_tags(*job).unique = add_key(to->name, key, job->id);
+    tag_records_.make(*job).unique = unique_keys_.add(to->name, key, job->id);
     job->tags()->cooldown = cooldown;
   }
   attach_placed(now, job, place, job->waits_for_group());
@@ -369,7 +367,7 @@ void Engine::attach_placed(Time now, Job* job, const Placement& place, bool wait
       if (place.until > now || waits) {
         attach_delayed(job, place.until == kNever ? kNever : deadline_near(place.until, now));
         // A job that is added gets its groups, and is held, after this.
-        if (job->held() && job->groups() != nullptr) hold(*job);
+        if (job->held() && job->groups() != nullptr) groups_.hold(*job);
         return;
       }
       [[fallthrough]];

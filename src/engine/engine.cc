@@ -19,7 +19,12 @@
 namespace tubed::engine {
 
 Engine::Engine(const Limits& limits)
-    : limits_(limits), default_tube_(add_tube(Time(), kDefaultTube)) {}
+    : limits_(limits),
+      tag_records_(limits_, memory_, extended_),
+      unique_keys_(jobs_, tag_records_, memory_),
+      concurrency_keys_(limits_, tubes_, serve_queue_, memory_, entries_walked_),
+      groups_(memory_),
+      default_tube_(add_tube(Time(), kDefaultTube)) {}
 
 Engine::~Engine() = default;
 
@@ -219,7 +224,7 @@ template <JobState kState, int kBy>
     metrics.jobs.*state += static_cast<std::uint64_t>(kBy);
   };
   if (extended_ && job.tags() != nullptr) [[unlikely]]
-    count_member(job, kState, kBy > 0);
+    Groups::count(job, kState, kBy > 0);
   if constexpr (kState == JobState::delayed) {
     count(&StateCounts::delayed);
     if (job.deadline == kNever) [[unlikely]] {
@@ -245,7 +250,7 @@ void Engine::detach(Job* job) {
     case JobState::ready:
       count_state<JobState::ready, -1>(*job);
       if (extended_ && job->concurrency() != nullptr) [[unlikely]] {
-        erase_ready_of_key(job);
+        concurrency_keys_.erase_ready(*job);
       } else {
         tube->ready.erase(job);
       }
@@ -255,7 +260,7 @@ void Engine::detach(Job* job) {
       count_state<JobState::delayed, -1>(*job);
       tube->delayed.erase(job);
       if (extended_ && job->groups() != nullptr) [[unlikely]]
-        unhold(*job);
+        groups_.unhold(*job);
       deadlines_.update_delay(tube);
       break;
     case JobState::buried:
@@ -294,6 +299,24 @@ void Engine::attach_delayed(Job* job, Time until) {
   job->tube->delayed.push({until, job->id}, job);
   count_state<JobState::delayed, 1>(*job);
   deadlines_.update_delay(job->tube);
+}
+
+void Engine::attach_held(Job* job) {
+  attach_delayed(job, kNever);
+  groups_.hold(*job);
+}
+
+// The job was put.
+void Engine::wait_for_group(Job* job) {
+  GroupRecord* record = job->groups();
+  if (record == nullptr || record->after.empty() || job->state != JobState::ready) return;
+  record->after_done = false;
+  if (groups_.must_hold(*job)) {
+    detach(job);
+    attach_held(job);
+  } else {
+    record->after_done = true;
+  }
 }
 
 void Engine::attach_buried(Job* job, std::uint64_t order) {
@@ -353,16 +376,12 @@ void Engine::attach_to_past(Time now, Job* job, Time until) {
 
 // For the concurrency key of the job.
 void Engine::begin_reservation(Job* job) {
-  if (job->concurrency() == nullptr) return;
-  concurrency_keys_.count_reserved(job->concurrency()->key);
-  update_room(*job->concurrency()->key);
+  if (job->concurrency() != nullptr) concurrency_keys_.begin_reservation(*job);
 }
 
 void Engine::end_reservation(Job* job) {
   if (job->tube->rules != nullptr) recount_reserved(job->tube);
-  if (job->concurrency() == nullptr) return;
-  concurrency_keys_.uncount_reserved(job->concurrency()->key);
-  update_room(*job->concurrency()->key);
+  if (job->concurrency() != nullptr) concurrency_keys_.end_reservation(*job);
 }
 
 void Engine::make_ready(Job* job) {
@@ -448,7 +467,7 @@ std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, 
     return duplicate_of(*key, request.priority, out);
   }
   Unit unit(out, is_over);
-  if (is_over) end_key(key, out);
+  if (is_over) unique_keys_.end(key, out);
   Tube* tube = find_or_add_tube(now, name);
   Job* job = insert_out_of_line(tube, now, request);
   JobTags kept = tags;

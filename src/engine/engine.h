@@ -15,8 +15,8 @@
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
-// kick.cc, flush.cc, move.cc, groups.cc, tags.cc (tags of puts), life.cc (policies of tubes),
-// concurrency.cc (concurrency keys), waits.cc (waiting for the end of a job), durable.cc (facts and
+// kick.cc, flush.cc, move.cc, tags.cc (tags of puts), life.cc (policies of tubes),
+// waits.cc (waiting for the end of a job), durable.cc (facts and
 // replay), recorded_reservations.cc (reservations as facts), info.cc (queries), invariants.cc.
 #pragma once
 
@@ -41,6 +41,7 @@
 #include "engine/serve_queue.h"
 #include "engine/session_table.h"
 #include "engine/tag_memory.h"
+#include "engine/tag_records.h"
 #include "engine/tube_metrics.h"
 #include "engine/tube_table.h"
 #include "engine/types.h"
@@ -259,7 +260,7 @@ class Engine {
   // facts go to `log`, as those of remove_pending().
   [[gnu::cold]] std::uint32_t flush_slice(Time now, Slices& flush, FactSink& log, Output& out);
   // True: remove_pending() has something to do. O(1).
-  bool has_removals(Time now) const { return next_removal_ <= now; }
+  bool has_removals(Time now) const { return !flushed_.empty() || unique_keys_.has_next(now); }
   // Frees up to an eighth of work_per_turn flushed jobs, flushed keys and cooldowns that have
   // ended, one at least, and emits a fact for each. O(log keys) for each.
   // The log gets the facts; sessions that waited for a job may get one.
@@ -318,7 +319,7 @@ class Engine {
   std::optional<JobInfo> job_info(Time now, JobId id) const;
   // No value: the group has neither members nor jobs that wait for it. O(log groups). [extension:
   // stats-group]
-  std::optional<GroupInfo> group_info(std::string_view name) const;
+  std::optional<GroupInfo> group_info(std::string_view name) const { return groups_.info(name); }
 
   // Valid until the engine's next change.
   const TubeMetricsRegistry& tube_metrics() const { return tube_metrics_; }
@@ -439,10 +440,6 @@ class Engine {
   void take_back(Time now, Job* job, Output& out);
   void end_lives(Time now, Output& out);
   [[gnu::cold]] void withhold_for_expiry(Tube* tube);
-  LifeRecord& make_life(Job& job);
-  void drop_empty_tags(Job& job);
-  void set_marks(Job& job, const JobMarks& marks);
-  bool has_memory_for_life(const Job& job) const;
   bool mark_dead(Job& job, DeathReason reason);
   void begin_attempts(Job& job);
   bool keeps_attempts(const Job& job) const;
@@ -450,23 +447,11 @@ class Engine {
   void free_life(Job& job);
 
   // Tags (tags.cc).
-  static JobTags tags_of(const Job& job);
-  static JobMarks marks_of(const Job& job);
-  TagRecord& make_tags(Job& job);
   [[gnu::cold]] void attach_ready_with_tags(Job* job);
   [[gnu::cold]] void set_tags(Job& job, const JobTags& tags);
-  [[gnu::cold]] UniqueKey* taken_key(Time now, std::string_view tube, std::string_view key,
-                                     FactSink& out);
   [[gnu::cold]] PutResult duplicate_of(const UniqueKey& key, Priority priority, Output& out);
   [[gnu::cold]] void free_tags(Job& job);
   [[gnu::cold]] void erase_with_cooldown(Time now, Job* job, FactSink& out);
-  [[gnu::cold]] bool begin_cooldown(Time now, Job& job);
-  [[gnu::cold]] bool move_key(Time now, Job& job, const Tube& to, FactSink& out);
-  [[gnu::cold]] void forget_key(UniqueKey* key);
-  void free_key(UniqueKey* key);
-  [[gnu::cold]] UniqueKey* add_key(std::string_view tube, std::string_view name, JobId id);
-  [[gnu::cold]] void erase_key(UniqueKey* key);
-  [[gnu::cold]] void end_key(UniqueKey* key, FactSink& out);
   [[gnu::cold]] void drop_truncated(Time now, Job* job, FactSink& out);
 
   [[gnu::cold]] void limit_flushes(const Tube& tube, FactSink& out);
@@ -476,35 +461,14 @@ class Engine {
   [[gnu::cold]] void add_flushed(FlushedBatch batch);
   [[gnu::cold]] void forget_flushed(Job* job);
   [[gnu::cold]] void remove_flushed_job(FactSink& out);
-  Time next_removal() const;
-  // Called after flushed jobs, flushed keys or cooldowns have changed.
-  void plan_removal() { next_removal_ = next_removal(); }
 
-  // Concurrency keys (concurrency.cc).
-  [[gnu::cold]] void add_ready_of_key(Job* job);
-  [[gnu::cold]] void erase_ready_of_key(Job* job);
-  static void park(Job& job);
-  void expose_first(ConcurrencyKey& key, ReadyOfKey& ready);
-  bool is_wide(const ConcurrencyKey& key) const;
-  [[gnu::cold]] void park_blocked(Tube* tube);
-  [[gnu::cold]] void park_blocked(const Session& session);
   Job* first_of(Tube* tube, JobState state);
   static const Job* first_ready(const Tube& tube);
-  [[gnu::cold]] void update_room(ConcurrencyKey& key);
-  void add_concurrency(Job& job, const JobTags& tags);
-  void free_concurrency(Job& job);
-  static bool is_blocked(const Job& job);
+  [[gnu::cold]] void add_concurrency(Job& job, const JobTags& tags);
 
-  // Groups (groups.cc).
-  [[gnu::cold]] static void count_member(const Job& job, JobState state, bool enters);
-  void add_groups(Job& job, const JobTags& tags);
-  void hold(Job& job);
-  [[gnu::cold]] void unhold(Job& job);
-  bool must_hold(const Job& job) const;
   void attach_held(Job* job);
   [[gnu::cold]] void wait_for_group(Job* job);
   [[gnu::cold]] void release_held(Output& out);
-  void free_groups(Job& job);
 
   void mark_worker(Session& session);
   Job* best_ready(const Session& session, Time now);
@@ -556,29 +520,29 @@ class Engine {
   Policies policies_;
   TubeTable tubes_;
   TubeMetricsRegistry tube_metrics_;
-  Tube* default_tube_;
   SessionTable sessions_;
   DeadlineIndex deadlines_;
   ServeQueue serve_queue_;  // empty between calls
   JobWaiters job_waiters_;
   JobMemory memory_;
+  std::uint64_t entries_walked_ = 0;
   FlushedJobs flushed_;
+  // Policies, keys, groups, times to live, waits for jobs or set_giving() are used, or were.
+  bool extended_ = false;
+  TagRecords tag_records_;
   UniqueKeys unique_keys_;
   ConcurrencyKeys concurrency_keys_;
   Groups groups_;
+  Tube* default_tube_;
   // The tubes at the front of the list whose policies may be those of former patterns.
   std::size_t tubes_with_old_patterns_ = 0;
-  // Policies, keys, groups, times to live, waits for jobs or set_giving() are used, or were.
-  bool extended_ = false;
   bool giving_ = true;               // set_giving(); false only if extended_
   ExpiryHeap expiries_;              // each job that expires, until that is due
   std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due
-  Time next_removal_ = kNever;       // when remove_pending() has something to do; Time::min(): now
   std::uint64_t next_arrival_ = 0;
   std::uint64_t next_bury_order_ = 0;
   bool buried_in_disorder_ = false;  // so are those of a tube
   std::uint64_t watch_count_ = 0;    // entries of all watch lists
-  std::uint64_t entries_walked_ = 0;
   EngineInfo counts_;              // only the counts that no other member has
   FactSink* held_sink_ = nullptr;  // null: reservations are not recorded
 };

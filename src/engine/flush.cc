@@ -18,7 +18,6 @@ std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
   Tube* tube = tubes_.find(name);
   if (tube == nullptr || tube->job_count() == 0) {
     if (unique_keys_.flush(name)) out.fact(Flushed{.tube = name});
-    plan_removal();
     return 0;
   }
   limit_flushes(*tube, out);
@@ -40,8 +39,8 @@ std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, O
     Job& job = *held->job;
     job.resting_state = JobState::reserved;
     if (job.groups() == nullptr) continue;
-    free_groups(job);  // a restart would not know it as a member either
-    drop_empty_tags(job);
+    groups_.remove(job);  // a restart would not know it as a member either
+    tag_records_.drop_empty(job);
   }
   limit_flushes(*tube, out);
   FlushedBatch batch = take_jobs_at_rest(tube);
@@ -93,7 +92,7 @@ FlushedBatch Engine::take_all_jobs(Tube* tube) {
     Job* job = tube->reserved.first()->job;
     detach(job);
     job->state = job->resting_state = JobState::buried;
-    if (job->tags() != nullptr) count_member(*job, JobState::buried, true);
+    if (job->tags() != nullptr) Groups::count(*job, JobState::buried, true);
     held.push_back(&job->history());
   }
   FlushedBatch batch = take_jobs_at_rest(tube);
@@ -109,7 +108,6 @@ void Engine::end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSi
   Tube* tube = batch.tube;
   count_deleted(*tube, count);
   unique_keys_.flush(tube->name);
-  plan_removal();
   add_flushed(std::move(batch));
   out.fact(Flushed{.tube = tube->name});
   remove_if_unwanted(now, tube);
@@ -123,24 +121,16 @@ void Engine::add_flushed(FlushedBatch batch) {
     held->job->epoch = tube->epoch;  // truncated, and still in the tube
   }
   flushed_.add(std::move(batch));
-  plan_removal();
 }
 
 // Step 4.
-Time Engine::next_removal() const {
-  const bool now = !flushed_.empty() || unique_keys_.next_flushed() != nullptr;
-  return now ? Time::min() : unique_keys_.next_end();
-}
-
 void Engine::remove_pending(Time now, FactSink& log, Output& out) {
   std::uint32_t left = std::max(limits_.work_per_turn / kRemovalShare, 1U);
   for (; left > 0 && has_removals(now); --left) {
     if (!flushed_.empty()) {
       remove_flushed_job(log);
-    } else if (UniqueKey* key = unique_keys_.next_flushed(); key != nullptr) {
-      end_key(key, log);
     } else {
-      end_key(unique_keys_.next_to_end(), log);
+      unique_keys_.end_next(log);
     }
   }
   serve_waiting(now, out);
@@ -157,7 +147,6 @@ void Engine::forget_flushed(Job* job) {
   const bool parked = job->concurrency() != nullptr && job->concurrency()->parked;
   if (job->tags() != nullptr) free_tags(*job);
   flushed_.erase(job, parked);  // and its tube, if that was removed and this is its last job
-  plan_removal();
   return_memory(job->body.size());
   jobs_.remove(id);
 }

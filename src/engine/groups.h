@@ -15,11 +15,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "engine/info.h"
 #include "engine/job.h"
+#include "engine/job_memory.h"
 
 namespace tubed::engine {
 
@@ -40,29 +42,26 @@ class Groups {
     return kBytesPerJob + static_cast<std::uint32_t>(group.size() + after.size());
   }
 
-  // Null: no group with members, or with jobs that it holds, has the name. O(log groups).
-  Group* find(std::string_view name) const {
-    const auto found = groups_.find(name);
-    return found == groups_.end() ? nullptr : found->second.get();
-  }
-  Group* find_or_add(std::string_view name) {
-    if (Group* group = find(name); group != nullptr) return group;
-    auto added = std::make_unique<Group>();
-    added->name = name;
-    Group* group = added.get();
-    groups_.emplace(group->name, std::move(added));
-    return group;
-  }
-  // Called after a member or a held job has left. Precondition: the group is found by its name.
-  // O(log groups).
-  void update(Group* group) {
-    if (group->members > 0) return;
-    if (group->held.empty()) {
-      groups_.erase(groups_.find(group->name));
-    } else if (!deferred_) {
-      complete(group);
-    }
-  }
+  // The memory outlives it.
+  explicit Groups(JobMemory& memory) : memory_(memory) {}
+
+  // The job is a member of `group` and waits for `after` from now on; an empty name is of no group. If it is
+  // held, the group holds it. Precondition: it has tags, and its memory was claimed. O(log groups).
+  void add(Job& job, std::string_view group, std::string_view after);
+  // It is about to be removed, and may be flushed. The same cost.
+  void remove(Job& job);
+  // Counts a member, if the job is one, in a state that it enters or leaves. O(1).
+  [[gnu::cold]] static void count(const Job& job, JobState state, bool enters);
+
+  // True: the group that the job waits for has members. The job may be one of them. O(log groups).
+  bool must_hold(const Job& job) const;
+  // The job rests delayed without an end from now on. O(log groups).
+  void hold(Job& job);
+  // It no longer does, or did not. O(log groups).
+  [[gnu::cold]] void unhold(Job& job);
+
+  // No value: no group with members, or with jobs that it holds, has the name. O(log groups).
+  std::optional<GroupInfo> info(std::string_view name) const;
 
   // While it is deferred, no group becomes complete: facts may name a member after they have
   // removed all others. The end of it completes the groups without members. O(groups).
@@ -79,10 +78,6 @@ class Groups {
   bool has_complete() const { return !complete_.empty(); }
   // The next held job of a complete group. Precondition: has_complete().
   GroupRecord* next_held() const { return complete_.front()->held.first(); }
-  // Called after a held job has left a complete group.
-  void drop_empty() {
-    while (!complete_.empty() && complete_.front()->held.empty()) complete_.pop_front();
-  }
 
   // Calls visit(const Group&, bool complete) for each group. For tests.
   template <class Visit>
@@ -95,12 +90,21 @@ class Groups {
   // Measured for a job with a group and one to wait for, in which it is alone.
   static constexpr std::uint32_t kBytesPerJob = 560;
 
+  // Null: as info() says it.
+  Group* find(std::string_view name) const {
+    const auto found = groups_.find(name);
+    return found == groups_.end() ? nullptr : found->second.get();
+  }
+  Group* find_or_add(std::string_view name);
+  // Called after a member or a held job has left. Precondition: the group is found by its name.
+  void update(Group* group);
   void complete(Group* group) {
     const auto found = groups_.find(group->name);
     complete_.push_back(std::move(found->second));
     groups_.erase(found);
   }
 
+  JobMemory& memory_;
   std::map<std::string_view, std::unique_ptr<Group>> groups_;  // keys point into the groups
   std::deque<std::unique_ptr<Group>> complete_;                // the first holds a job
   bool deferred_ = false;

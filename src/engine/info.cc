@@ -144,7 +144,7 @@ std::optional<JobBody> Engine::peek_next(SessionId session, Time now) {
 // In place of Tube::first(), which does not know that keys may be late.
 Job* Engine::first_of(Tube* tube, JobState state) {
   if (state == JobState::ready && concurrency_keys_.has_late()) [[unlikely]]
-    park_blocked(tube);
+    concurrency_keys_.park_blocked(tube);
   return tube->first(state);
 }
 

@@ -313,7 +313,7 @@ void Engine::check_invariants() const {
   deadlines_.check_invariants();
   expiries_.check_invariants();
 
-  const Census census = take_census(jobs_, kTagRecordBytes, kLifeRecordBytes);
+  const Census census = take_census(jobs_, TagRecords::kTagBytes, TagRecords::kLifeBytes);
   TUBED_ASSERT(census.states == counts_.jobs);
   TUBED_ASSERT(census.flushed == check_flushed(flushed_));
   std::uint64_t in_tubes = 0;
@@ -361,7 +361,6 @@ void Engine::check_invariants() const {
   unique_keys_.check_invariants();
   check_concurrency(jobs_, concurrency_keys_);
   check_groups(jobs_, groups_);
-  TUBED_ASSERT(next_removal_ == next_removal());
   TUBED_ASSERT(census.unique == unique_keys_.keys_of_jobs());
   TUBED_ASSERT(memory_.bytes() >=
                jobs_.size() * job_memory(0) + census.memory + unique_keys_.memory());

@@ -165,7 +165,7 @@ void Engine::come_back(Time now, Job* job, TimeSpan delay, Output& out) {
 void Engine::take_back(Time now, Job* job, Output& out) {
   if (job->truncated()) return drop_truncated(now, job, out);
   if (is_governed(*job)) {
-    if (keeps_attempts(*job)) ++make_life(*job).marks.reserves;
+    if (keeps_attempts(*job)) ++tag_records_.make_life(*job).marks.reserves;
     set_expiry(*job);
     if (has_expired(*job, now)) return expire(now, job, out);
   }
@@ -266,13 +266,13 @@ void Engine::set_expiry(Job& job) {
   if (life != nullptr && life->time_to_live) ttl = *life->time_to_live;
   const bool expired_before = life != nullptr && life->marks.reason == DeathReason::expired;
   if (ttl.count > 0 && !expired_before) {
-    LifeRecord& limited = make_life(job);
+    LifeRecord& limited = tag_records_.make_life(job);
     limited.expires = job.created + ttl;
     expiries_.set(true, {limited.expires, job.id}, &limited);
   } else if (life != nullptr) {
     job.life()->expires = kNever;
     expiries_.set(false, {}, job.life());
-    drop_empty_tags(job);
+    tag_records_.drop_empty(job);
   }
 }
 
@@ -310,68 +310,24 @@ void Engine::withhold_for_expiry(Tube* tube) {
   late_tubes_.push_back({.index = tube->index, .number = tube->number});
 }
 
-// --- Records of lives
-
-LifeRecord& Engine::make_life(Job& job) {
-  auto& life = make_tags(job).life;
-  if (life == nullptr) {
-    extended_ = true;
-    life = std::make_unique<LifeRecord>(&job);
-    memory_.restore_part(kLifeRecordBytes);
-  }
-  return *life;
-}
-
-// Removes the records that say nothing.
-void Engine::drop_empty_tags(Job& job) {
-  TagRecord* tags = job.tags();
-  if (tags->life != nullptr && tags->life->empty()) {
-    tags->life.reset();
-    memory_.give_back_part(kLifeRecordBytes);
-  }
-  if (!tags->empty()) return;
-  job.history().tags.reset();
-  memory_.give_back_part(kTagRecordBytes);
-}
-
-void Engine::set_marks(Job& job, const JobMarks& all) {
-  if (job.groups() != nullptr) job.groups()->after_done = all.after_done;
-  JobMarks marks = all;
-  marks.after_done = false;  // which is in the other record
-  if (job.life() == nullptr && !marks.any()) return;
-  LifeRecord& life = make_life(job);
-  memory_.give_back_part(life.dead_from.size());
-  life.dead_from = marks.dead_from;
-  memory_.restore_part(life.dead_from.size());
-  life.marks = marks;
-  life.marks.dead_from = life.dead_from;
-  drop_empty_tags(job);
-}
-
-// For the name of its tube as well.
-bool Engine::has_memory_for_life(const Job& job) const {
-  std::uint64_t bytes = job.tube->name.size();
-  if (job.tags() == nullptr) bytes += kTagRecordBytes;
-  if (job.life() == nullptr) bytes += kLifeRecordBytes;
-  return memory_.bytes() + bytes <= limits_.job_memory_bytes;
-}
+// --- Marks
 
 // False: there is no memory for the mark.
 bool Engine::mark_dead(Job& job, DeathReason reason) {
-  if (!has_memory_for_life(job)) return false;
-  make_life(job);
+  if (!tag_records_.has_memory_for_life(job)) return false;
+  tag_records_.make_life(job);
   JobMarks marks = marks_of(job);
   const std::string from(marks.dead_from.empty() ? std::string_view(job.tube->name)
                                                  : marks.dead_from);
   marks.dead_from = from;
   marks.reason = reason;
-  set_marks(job, marks);
+  tag_records_.set_marks(job, marks);
   return true;
 }
 
 // The counters up to now no longer count as attempts.
 void Engine::begin_attempts(Job& job) {
-  JobMarks& marks = make_life(job).marks;
+  JobMarks& marks = tag_records_.make_life(job).marks;
   const JobCounters counters = job.counters();
   marks.reserves = counters.reserves;
   marks.timeouts = counters.timeouts;
@@ -385,7 +341,7 @@ bool Engine::keeps_attempts(const Job& job) const {
   const TubeRules* rules = job.tube->rules.get();
   const bool is_limited =
       rules != nullptr && (rules->policy.limits_attempts() || rules->policy.backoff.base.count > 0);
-  return is_limited && has_memory_for_life(job);
+  return is_limited && tag_records_.has_memory_for_life(job);
 }
 
 // A client kicks or moves the job, which may be in another tube now. True: its marks have changed.
@@ -398,17 +354,15 @@ bool Engine::renew_life(Job& job) {
     JobMarks marks = marks_of(job);
     marks.dead_from = {};
     if (marks.reason != DeathReason::expired) marks.reason = DeathReason::none;
-    set_marks(job, marks);
+    tag_records_.set_marks(job, marks);
   }
   set_expiry(job);
   return was_dead || marks_of(job) != before;
 }
 
 void Engine::free_life(Job& job) {
-  LifeRecord* life = job.life();
-  expiries_.set(false, {}, life);
-  memory_.give_back_part(kLifeRecordBytes + life->dead.size() + life->dead_from.size());
-  job.tags()->life.reset();
+  expiries_.set(false, {}, job.life());
+  tag_records_.free_life(job);
 }
 
 void Engine::end_replay() {

@@ -57,7 +57,7 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   Tube* from = job->tube;
   const JobState was = job->state;
   const bool was_held = job->held();
-  const bool stays_held = was_held && must_hold(*job);
+  const bool stays_held = was_held && groups_.must_hold(*job);
   if (was == JobState::reserved) ++job->history().counters.releases;
   if (was == JobState::buried && place) ++job->history().counters.kicks;
   detach(job);
@@ -93,7 +93,7 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
 
 // The job is in no heap or list. True: it keeps its unique key.
 bool Engine::enter_tube(Time now, Job& job, Tube* to, FactSink& out) {
-  const bool keeps_key = job.tube != to && move_key(now, job, *to, out);
+  const bool keeps_key = job.tube != to && unique_keys_.move(now, job, to->name, out);
   job.tube = to;
   job.epoch = to->epoch;
   return keeps_key;

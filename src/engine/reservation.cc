@@ -113,7 +113,7 @@ void Engine::charge_watch(Session& session, const Tube* tube) {
 Job* Engine::best_ready(const Session& session, Time now) {
   if (extended_) [[unlikely]] {
     if (!giving_) return nullptr;
-    if (concurrency_keys_.has_late()) park_blocked(session);
+    if (concurrency_keys_.has_late()) concurrency_keys_.park_blocked(session);
     if (expiry_is_due(now)) return best_that_lives(session, now);
   }
   return best_by_priority(session);
@@ -179,6 +179,20 @@ void Engine::set_giving(bool giving, Time now, Output& out) {
   IndexSet::for_each_common(tubes_.giving(), tubes_.giving(),
                             [this](std::uint32_t index) { serve_queue_.push(tubes_.at(index)); });
   serve_waiting(now, out);
+}
+
+// Makes up to work_per_turn jobs of complete groups ready.
+void Engine::release_held(Output& out) {
+  std::uint32_t budget = limits_.work_per_turn;
+  for (; budget > 0 && groups_.has_complete(); --budget) {
+    Job* job = groups_.next_held()->job;
+    if (job->flushed()) {
+      groups_.unhold(*job);
+      continue;
+    }
+    make_ready(job);
+    emit_placed(*job, out);
+  }
 }
 
 void Engine::serve_queued(Time now, Output& out) {
@@ -266,6 +280,19 @@ void Engine::end_reservations(Time now, Output& out) {
     }
     give_back(now, job, out);
   }
+}
+
+// The delay of a job that waits for a group has ended. The fact that began the delay does not say
+// whether the job is held then.
+void Engine::end_delay_of_waiting(Job* job, Output& out) {
+  detach(job);
+  if (groups_.must_hold(*job)) {
+    attach_held(job);
+  } else {
+    attach_ready(job);
+    serve_queue_.push(job->tube);
+  }
+  emit_placed(*job, out);
 }
 
 void Engine::end_delays(Time now, Output& out) {

@@ -7,32 +7,27 @@
 #include "engine/concurrency_keys.h"
 #include "engine/groups.h"
 #include "engine/job.h"
+#include "engine/tag_records.h"
 #include "engine/unique_keys.h"
 
 namespace tubed::engine {
 
-// The tags of a job count as these bytes, and as its unique key and what limits its life, with the
-// names of tubes there.
-inline constexpr std::uint32_t kTagRecordBytes = sizeof(TagRecord) + 16;
-inline constexpr std::uint32_t kLifeRecordBytes =
-    sizeof(LifeRecord) + sizeof(DeadlineKey) + sizeof(void*) + 16;
-
 // The bytes that the tags of a job count as; 0 if it has none.
 inline std::uint32_t tags_memory(const JobTags& tags) {
-  std::uint32_t bytes = tags.any() ? kTagRecordBytes : 0;
+  std::uint32_t bytes = tags.any() ? TagRecords::kTagBytes : 0;
   if (!tags.unique_key.empty()) bytes += UniqueKeys::cost_of(tags.unique_key);
   if (!tags.concurrency_key.empty()) bytes += ConcurrencyKeys::cost_of(tags.concurrency_key);
   if (tags.names_groups()) bytes += Groups::cost_of(tags.group, tags.after);
   if (!tags.limits_life()) return bytes;
-  return bytes + kLifeRecordBytes + static_cast<std::uint32_t>(tags.dead.size());
+  return bytes + TagRecords::kLifeBytes + static_cast<std::uint32_t>(tags.dead.size());
 }
 
 // The bytes that marks count as, beside the tags of their job.
 inline std::uint32_t marks_memory(const JobTags& tags, JobMarks marks) {
   marks.after_done = false;  // which is in the record of the tag
   if (!marks.any()) return 0;
-  const std::uint32_t record = tags.any() ? 0 : kTagRecordBytes;
-  const std::uint32_t life = tags.limits_life() ? 0 : kLifeRecordBytes;
+  const std::uint32_t record = tags.any() ? 0 : TagRecords::kTagBytes;
+  const std::uint32_t life = tags.limits_life() ? 0 : TagRecords::kLifeBytes;
   return record + life + static_cast<std::uint32_t>(marks.dead_from.size());
 }
 

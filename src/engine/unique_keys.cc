@@ -12,7 +12,7 @@ UniqueKey* UniqueKeys::find(std::string_view tube, std::string_view key) {
   return found == of_tube->second->keys.end() ? nullptr : &found->second;
 }
 
-UniqueKey* UniqueKeys::add(std::string_view tube, std::string_view key, JobId id) {
+UniqueKey* UniqueKeys::insert(std::string_view tube, std::string_view key, JobId id) {
   auto of_tube = tubes_.find(tube);
   if (of_tube == tubes_.end()) {
     auto new_tube = std::make_unique<KeysOfTube>();
@@ -38,7 +38,7 @@ void UniqueKeys::cool_down(UniqueKey* key, Time until) {
   by_id_.try_emplace(key->id, key);
 }
 
-bool UniqueKeys::erase(UniqueKey* key) {
+void UniqueKeys::erase(UniqueKey* key) {
   if (key->has_cooldown()) {
     cooldowns_.erase(key);
     by_id_.erase(key->id);
@@ -47,13 +47,80 @@ bool UniqueKeys::erase(UniqueKey* key) {
   const auto place = tube->keys.find(*key->name);
   if (place == tube->newest) tube->newest = tube->keys.end();
   tube->keys.erase(place);
-  if (!tube->keys.empty()) return false;
+  if (!tube->keys.empty()) return;
+  memory_.give_back_part(cost_of_tube(tube->tube));
   if (!tube->flushed) {
     tubes_.erase(tubes_.find(tube->tube));
-    return true;
+    return;
   }
   while (!flushed_.empty() && flushed_.front()->keys.empty()) flushed_.pop_front();
+}
+
+UniqueKey* UniqueKeys::taken(Time now, std::string_view tube, std::string_view key,
+                             FactSink& out) {
+  if (key.empty()) return nullptr;
+  UniqueKey* found = find(tube, key);
+  if (found == nullptr || !found->cooldown_is_over(now)) return found;
+  end(found, out);
+  return nullptr;
+}
+
+UniqueKey* UniqueKeys::add(std::string_view tube, std::string_view key, JobId id) {
+  if (!tubes_.contains(tube)) memory_.restore_part(cost_of_tube(tube));
+  if (UniqueKey* added = insert(tube, key, id)) return added;
+  forget(find(tube, key));
+  return add(tube, key, id);
+}
+
+void UniqueKeys::remove(Job& job) {
+  UniqueKey* key = std::exchange(job.tags()->unique, nullptr);
+  // A flushed job has no key any more.
+  if (key != nullptr && !job.flushed()) free(key);
+}
+
+bool UniqueKeys::move(Time now, Job& job, std::string_view to, FactSink& out) {
+  TagRecord* tags = job.tags();
+  if (tags == nullptr || tags->unique == nullptr) return false;
+  const std::string name = *tags->unique->name;
+  if (taken(now, to, name, out) != nullptr) {
+    forget(tags->unique);
+    return false;
+  }
+  erase(tags->unique);
+  tags->unique = add(to, name, job.id);
   return true;
+}
+
+bool UniqueKeys::begin_cooldown(Time now, Job& job) {
+  TagRecord* tags = job.tags();
+  if (tags->unique == nullptr || tags->cooldown.count == 0 || job.flushed()) return false;
+  cool_down(std::exchange(tags->unique, nullptr), now + tags->cooldown);
+  return true;
+}
+
+void UniqueKeys::forget(UniqueKey* key) {
+  if (!key->has_cooldown() && !key->tube->flushed) {
+    Job* job = jobs_.find(key->id);
+    job->tags()->unique = nullptr;
+    records_.drop_empty(*job);
+  }
+  free(key);
+}
+
+void UniqueKeys::free(UniqueKey* key) {
+  memory_.give_back_part(cost_of(*key->name));
+  erase(key);
+}
+
+void UniqueKeys::end(UniqueKey* key, FactSink& out) {
+  const JobId id = key->id;
+  const bool had_cooldown = key->has_cooldown();
+  forget(key);
+  if (had_cooldown) out.fact(Removed{.id = id});
+}
+
+void UniqueKeys::end_next(FactSink& out) {
+  end(flushed_.empty() ? cooldowns_.top() : &flushed_.front()->keys.begin()->second, out);
 }
 
 bool UniqueKeys::flush(std::string_view tube) {

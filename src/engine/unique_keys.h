@@ -7,7 +7,7 @@
 // of it ends the cooldown. So the log finds both jobs and cooldowns by their ids.
 //
 // Flushing a tube frees all its keys at once: they move to a list of flushed keys, whole, where no
-// look-up finds them. Engine::remove_pending() then removes them in slices, and emits `Removed` for
+// look-up finds them. Engine::remove_pending() then ends them in slices, and emits `Removed` for
 // each that has a cooldown. It does the same for cooldowns that have ended: no timer waits for
 // that, since a look-up compares the time.
 //
@@ -25,7 +25,11 @@
 #include <unordered_map>
 
 #include "base/indexed_heap.h"
+#include "engine/fact.h"
 #include "engine/job.h"
+#include "engine/job_memory.h"
+#include "engine/job_table.h"
+#include "engine/tag_records.h"
 
 namespace tubed::engine {
 
@@ -63,34 +67,48 @@ class UniqueKeys {
   // The same of a tube that has keys.
   static std::uint64_t cost_of_tube(std::string_view tube) { return kBytesPerTube + tube.size(); }
 
-  bool has_keys(std::string_view tube) const { return tubes_.contains(tube); }
+  // All of them outlive it.
+  UniqueKeys(JobTable& jobs, TagRecords& records, JobMemory& memory)
+      : jobs_(jobs), records_(records), memory_(memory) {}
+
   // Null: no job and no cooldown has the key. O(log tubes + log keys of the tube).
   UniqueKey* find(std::string_view tube, std::string_view key);
-  // Adds a key that belongs to the job. Null: it is taken. The same cost; O(log tubes), amortised,
-  // if the key follows the key that was added to the tube before.
+  // The same, but null also if the cooldown has ended, which ends durably then. The empty key is always free.
+  UniqueKey* taken(Time now, std::string_view tube, std::string_view key, FactSink& out);
+  // Adds a key that belongs to the job or to a cooldown. Another job or cooldown that has it no longer has it: two
+  // have one key only after a salvage, which may have lost a `Removed`. Precondition: the memory of the key was
+  // claimed; that of the tube's record is not, since a put need not know whether the tube has one. The same
+  // cost; O(log tubes), amortised, if the key follows the key that was added to the tube before.
   UniqueKey* add(std::string_view tube, std::string_view key, JobId id);
+  // The job is about to be removed, and may be flushed. The same cost as remove().
+  void remove(Job& job);
+  // The job is about to move. False: its key is taken there, or it has none; it has none from now on. The same
+  // cost.
+  bool move(Time now, Job& job, std::string_view to, FactSink& out);
+  // The job is about to be deleted. False: its key has no cooldown. O(log cooldowns).
+  bool begin_cooldown(Time now, Job& job);
   // The key has a cooldown, or another. O(log cooldowns).
   void cool_down(UniqueKey* key, Time until);
-  // Frees a key, which may be flushed. True: it was the last of its tube, or of a flush of the
-  // tube. O(log tubes + log keys + log cooldowns).
-  bool erase(UniqueKey* key);
+  // Frees a key, which may be flushed; the job that has it no longer has it. O(log tubes + log keys + log
+  // cooldowns).
+  void forget(UniqueKey* key);
+  // The same, durably. The key of a job ends with the facts about that job.
+  void end(UniqueKey* key, FactSink& out);
   // The key whose cooldown is durable under this id, or null. It may be flushed. O(1).
   UniqueKey* of_deleted_job(JobId id) const {
     const auto found = by_id_.find(id);
     return found == by_id_.end() ? nullptr : found->second;
   }
 
-  // The end of the cooldown that ends first. kNever: no key has a cooldown. O(1).
-  Time next_end() const { return cooldowns_.empty() ? kNever : cooldowns_.top_key().deadline; }
-  // The key with that cooldown. Precondition: a key has a cooldown.
-  UniqueKey* next_to_end() const { return cooldowns_.top(); }
+  // True: end_next() has something to do: keys are flushed, or a cooldown has ended. O(1).
+  bool has_next(Time now) const {
+    return !flushed_.empty() || (!cooldowns_.empty() && cooldowns_.top_key().deadline <= now);
+  }
+  // Ends a flushed key, or else the cooldown that ends first. Precondition: has_next().
+  void end_next(FactSink& out);
 
   // Flushes all keys of the tube. False: it has none. O(log tubes).
   bool flush(std::string_view tube);
-  // A flushed key, or null. O(1).
-  UniqueKey* next_flushed() const {
-    return flushed_.empty() ? nullptr : &flushed_.front()->keys.begin()->second;
-  }
 
   // Calls visit(const UniqueKey&) for each cooldown that is not flushed, by tube and key. O(keys).
   template <class Visit>
@@ -106,6 +124,15 @@ class UniqueKeys {
   static constexpr std::uint32_t kBytesPerKey = 176;
   static constexpr std::uint32_t kBytesPerTube = 176;
 
+  // Null: the key is taken.
+  UniqueKey* insert(std::string_view tube, std::string_view key, JobId id);
+  void free(UniqueKey* key);
+  // Also the record of its tube, if that has no other key. Not the memory of the key.
+  void erase(UniqueKey* key);
+
+  JobTable& jobs_;
+  TagRecords& records_;
+  JobMemory& memory_;
   std::map<std::string_view, std::unique_ptr<KeysOfTube>> tubes_;  // none is empty
   std::deque<std::unique_ptr<KeysOfTube>> flushed_;                // the first is not empty
   std::unordered_map<JobId, UniqueKey*> by_id_;                    // with a cooldown

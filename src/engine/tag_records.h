@@ -1,0 +1,44 @@
+// TagRecords: the records of tags and marks, which most jobs do not have, and the memory that they count as.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/job.h"
+#include "engine/job_memory.h"
+
+namespace tubed::engine {
+
+// What the records of a job say. O(1).
+JobTags tags_of(const Job& job);
+JobMarks marks_of(const Job& job);
+
+class TagRecords {
+ public:
+  // The bytes that a record counts as: that of the tags, and that of what limits the life of the job, without
+  // the names of tubes there.
+  static constexpr std::uint32_t kTagBytes = sizeof(TagRecord) + 16;
+  static constexpr std::uint32_t kLifeBytes =
+      sizeof(LifeRecord) + sizeof(DeadlineKey) + sizeof(void*) + 16;
+
+  // They outlive it. `extended` becomes true with the first life.
+  TagRecords(const Limits& limits, JobMemory& memory, bool& extended)
+      : limits_(limits), memory_(memory), extended_(extended) {}
+
+  // The record of the job, which is made if it has none. Its memory counts, whatever the limit is.
+  TagRecord& make(Job& job);
+  LifeRecord& make_life(Job& job);
+  // False: there is no memory for a life of the job, and for the name of its tube. O(1).
+  bool has_memory_for_life(const Job& job) const;
+  void set_marks(Job& job, const JobMarks& marks);
+  // The life is about to be removed with its job. Precondition: it is in no heap.
+  void free_life(Job& job);
+  // Removes the records that say nothing. Precondition: the job has tags.
+  void drop_empty(Job& job);
+
+ private:
+  const Limits& limits_;
+  JobMemory& memory_;
+  bool& extended_;
+};
+
+}  // namespace tubed::engine
