@@ -327,7 +327,7 @@ std::string printable(std::string_view text) {
   constexpr std::size_t kMaxShownBytes = 200;
   std::string result;
   while (!text.empty() && result.size() < kMaxShownBytes) {
-    const auto count = sequence_bytes(text);
+    const auto count = character_bytes(text);
     if (count == 0 || is_control(text.front())) {
       result += '?';
       text.remove_prefix(1);

@@ -86,27 +86,28 @@ class ConcurrencyKeys {
     return kBytesPerJob + static_cast<std::uint32_t>(key.size());
   }
 
-  // The job has the key from now on. Precondition: it has tags, its memory was claimed, and it is not ready.
-  // O(log keys + log limits).
+  // The job has the key from now on. Precondition: it has tags, its memory was claimed, and it is
+  // not ready. O(log keys + log limits).
   void add(Job& job, std::string_view key, std::uint32_t limit);
   // It no longer has: it is about to be removed, and may be flushed. The same cost.
   void remove(Job& job);
 
   // A job with a key has become ready. O(log n).
-  void add_ready(Job& job);
+  [[gnu::cold]] void add_ready(Job& job);
   // It is ready, and will no longer be. O(log n).
-  void erase_ready(Job& job);
-  // It was reserved, or is no longer. O(1), or O(hidden tubes) if the key has room now and had none. A key
-  // whose room is used up costs O(tubes with ready jobs of the key), unless it is wide.
-  void begin_reservation(const Job& job);
-  void end_reservation(const Job& job);
+  [[gnu::cold]] void erase_ready(Job& job);
+  // It was reserved, or is no longer. O(1), or O(hidden tubes) if the key has room now and had
+  // none. A key whose room is used up costs O(tubes with ready jobs of the key), unless it is wide.
+  [[gnu::cold]] void begin_reservation(const Job& job);
+  [[gnu::cold]] void end_reservation(const Job& job);
 
-  // True: a key is late. Then whatever takes the first ready job of a tube calls park_blocked() before.
+  // True: a key is late. Then whatever takes the first ready job of a tube calls park_blocked()
+  // before.
   bool has_late() const { return late_keys_ > 0; }
-  // Parks the exposed jobs of late keys that are before all other ready jobs of the tube, or of the tubes that
-  // the session watches. O(log n) for each.
-  void park_blocked(Tube* tube);
-  void park_blocked(const Session& session);
+  // Parks the exposed jobs of late keys that are before all other ready jobs of the tube, or of the
+  // tubes that the session watches. O(log n) for each.
+  [[gnu::cold]] void park_blocked(Tube* tube);
+  [[gnu::cold]] void park_blocked(const Session& session);
 
   // The keys with a job that a client holds.
   std::uint64_t reserved_keys() const { return reserved_keys_; }
@@ -124,8 +125,9 @@ class ConcurrencyKeys {
   bool is_wide(const ConcurrencyKey& key) const;
   void set_late(ConcurrencyKey& key, bool late);
   void expose_first(ConcurrencyKey& key, ReadyOfKey& ready);
-  void update_room(ConcurrencyKey& key);
-  // Counts that the key loses a job with this limit. False: no job has the key any more, and it is gone.
+  [[gnu::cold]] void update_room(ConcurrencyKey& key);
+  // Counts that the key loses a job with this limit. False: no job has the key any more, and it is
+  // gone.
   bool drop_job(ConcurrencyKey& key, std::uint32_t limit);
 
   const Limits& limits_;

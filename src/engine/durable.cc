@@ -167,7 +167,8 @@ void Engine::replay(Time now, const Fact& fact) {
   std::visit(Overloaded{[&](const Added& added) { replay_added(now, added); },
                         [&](const Placed& placed) {
                           Job* job = find_job(placed.id);
-                          if (job != nullptr && job->tags() != nullptr) tag_records_.set_marks(*job, {});
+                          if (job != nullptr && job->tags() != nullptr)
+                            tag_records_.set_marks(*job, {});
                           replay_placed(now, placed);
                         },
                         [&](const Removed& removed) { replay_removed(now, removed); },
@@ -219,7 +220,7 @@ void Engine::replay_placed(Time now, const Placed& placed) {
     job->set_delay(placed.place.delay);
     return;
   }
-  detach(job);
+  moves_.detach(job);
   attach_placed(now, job, placed.place, job->waits_for_group());
 }
 
@@ -234,7 +235,7 @@ void Engine::replay_removed(Time now, const Removed& removed) {
   if (job->flushed()) return forget_flushed(job);
   Tube* tube = job->tube;
   if (job->tags() != nullptr) free_tags(*job);
-  detach(job);
+  moves_.detach(job);
   memory_.give_back(job->body.size());
   jobs_.remove(removed.id);
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
@@ -258,7 +259,7 @@ void Engine::replay_flushed(Time now, const Flushed& flushed) {
   unique_keys_.flush(flushed.tube);
   Tube* tube = tubes_.find(flushed.tube);
   if (tube == nullptr) return;
-  add_flushed(take_all_jobs(tube));
+  add_flushed(moves_.take_all_jobs(tube));
   if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
 }
 
@@ -266,7 +267,7 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, const Jo
                      Output& out) {
   TUBED_ASSERT(added.id >= jobs_.next_id());
   Added placed = added;
-  placed.place.bury_order = next_bury_order_;
+  placed.place.bury_order = moves_.next_bury_order();
   replay_added(now, placed);
   Job* job = jobs_.find(added.id);
   memory_.give_back(job->body.size());  // claimed by the caller and by the replay
@@ -277,7 +278,7 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, const Jo
   if (kept.any()) set_tags(*job, kept);
   if (marks.any()) tag_records_.set_marks(*job, marks);
   if (is_governed(*job)) set_expiry(*job);
-  if (!marks.after_done) wait_for_group(job);
+  if (!marks.after_done) moves_.wait_for_group(job);
   ++job->tube->total_jobs;
   ++job->tube->metrics->put_count;
   ++counts_.total_jobs;
@@ -313,7 +314,7 @@ void Engine::replay_moved(Time now, const Moved& moved) {
   const std::string key(tags_of(*job).unique_key);
   const Seconds cooldown = tags_of(*job).cooldown;
   if (!key.empty()) unique_keys_.forget(job->tags()->unique);
-  detach(job);
+  moves_.detach(job);
   Tube* to = tubes_.find(moved.tube);
   if (to == nullptr) to = add_tube(now, moved.tube);
   job->tube = to;
@@ -339,25 +340,6 @@ void Engine::replay_policy(Time now, const PolicySet& set) {
   remove_if_unwanted(now, tube);
 }
 
-void Engine::order_buried() {
-  if (!std::exchange(buried_in_disorder_, false)) return;
-  std::vector<std::pair<std::uint64_t, JobHistory*>> jobs;  // with their places
-  for (const auto& tube : tubes_.all()) {
-    if (!std::exchange(tube->buried_in_disorder, false)) continue;
-    JobList& buried = tube->buried;
-    jobs.clear();
-    while (JobHistory* first = buried.first()) {
-      jobs.emplace_back(first->bury_order, first);
-      buried.erase(first);
-    }
-    std::ranges::stable_sort(jobs, [this](const auto& one, const auto& other) {
-      ++entries_walked_;
-      return one.first < other.first;
-    });
-    for (const auto& [place, job] : jobs) buried.push_back(job);
-  }
-}
-
 // `waits`: the end of its delay does not make the job ready by itself.
 void Engine::attach_placed(Time now, Job* job, const Placement& place, bool waits) {
   job->priority = place.priority;
@@ -365,7 +347,8 @@ void Engine::attach_placed(Time now, Job* job, const Placement& place, bool wait
   switch (place.state) {
     case JobState::delayed:
       if (place.until > now || waits) {
-        attach_delayed(job, place.until == kNever ? kNever : deadline_near(place.until, now));
+        moves_.attach_delayed(job,
+                              place.until == kNever ? kNever : deadline_near(place.until, now));
         // A job that is added gets its groups, and is held, after this.
         if (job->held() && job->groups() != nullptr) groups_.hold(*job);
         return;
@@ -373,9 +356,9 @@ void Engine::attach_placed(Time now, Job* job, const Placement& place, bool wait
       [[fallthrough]];
     case JobState::ready:
     case JobState::reserved:
-      return attach_ready(job);
+      return moves_.attach_ready(job);
     case JobState::buried:
-      return attach_buried(job, place.bury_order);
+      return moves_.attach_buried(job, place.bury_order);
   }
 }
 

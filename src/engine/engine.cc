@@ -1,20 +1,13 @@
-// How a job moves: its state and the place where it is linked change together. Every command that
-// changes a job calls detach(), which takes the job out of its heap or list and uncounts its state,
-// and then one of attach_ready(), attach_delayed(), attach_buried() and attach_reserved(). These
-// link it into its new place, count the new state, and update what depends on the tube's or
-// holder's first job (DeadlineIndex, the set of giving tubes). A job that comes to rest is then
-// emitted as a fact. A job that becomes ready is not given away at once: its tube is pushed into
-// the ServeQueue, and the command ends with serve_waiting(). So a command sees a stable queue until
-// its own change is complete.
+// A command that changes a job moves it (engine/job_moves.h). A job that comes to rest is then
+// emitted as a fact, and the command ends with serve_waiting(), so that it sees a stable queue
+// until its own change is complete.
 //
 // A tube is created by the first use, watch or put that names it and removed by
-// remove_if_unwanted() when no session, job or pause needs it. Each place that drops such
-// a need calls it.
+// remove_if_unwanted() when no session, job or pause needs it. Each place that drops such a need
+// calls it.
 #include "engine/engine.h"
 
 #include <algorithm>
-
-#include "base/planted.h"
 
 namespace tubed::engine {
 
@@ -24,6 +17,9 @@ Engine::Engine(const Limits& limits)
       unique_keys_(jobs_, tag_records_, memory_),
       concurrency_keys_(limits_, tubes_, serve_queue_, memory_, entries_walked_),
       groups_(memory_),
+      reservation_limits_(tubes_, deadlines_, serve_queue_),
+      moves_(tubes_, deadlines_, serve_queue_, concurrency_keys_, groups_, reservation_limits_,
+             entries_walked_, extended_),
       default_tube_(add_tube(Time(), kDefaultTube)) {}
 
 Engine::~Engine() = default;
@@ -31,7 +27,7 @@ Engine::~Engine() = default;
 // --- Sessions
 
 SessionId Engine::open() {
-  if (groups_.deferred() || buried_in_disorder_) [[unlikely]]
+  if (groups_.deferred() || moves_.is_in_disorder()) [[unlikely]]
     end_replay();
   Session& session = sessions_.open();
   session.used = default_tube_;
@@ -211,195 +207,16 @@ bool Engine::pause(Time now, std::string_view name, TimeSpan duration, Output& o
   return true;
 }
 
-// --- A job's moves
-
-// Counts a job in its state: in the engine, the tube and the tube's metrics. `kBy`: 1 after the job
-// has entered the state, -1 before it leaves it.
-template <JobState kState, int kBy>
-[[gnu::always_inline]] inline void Engine::count_state(const Job& job) {
-  Tube& tube = *job.tube;
-  TubeMetrics& metrics = *tube.metrics;
-  const auto count = [&](std::uint64_t StateCounts::*state) {
-    counts_.jobs.*state += static_cast<std::uint64_t>(kBy);
-    metrics.jobs.*state += static_cast<std::uint64_t>(kBy);
-  };
-  if (extended_ && job.tags() != nullptr) [[unlikely]]
-    Groups::count(job, kState, kBy > 0);
-  if constexpr (kState == JobState::delayed) {
-    count(&StateCounts::delayed);
-    if (job.deadline == kNever) [[unlikely]] {
-      count(&StateCounts::held);
-      tube.held_count += static_cast<std::uint32_t>(kBy);
-    }
-  }
-  if constexpr (kState == JobState::buried) count(&StateCounts::buried);
-  if constexpr (kState == JobState::reserved) count(&StateCounts::reserved);
-  if constexpr (kState == JobState::ready) {
-    count(&StateCounts::ready);
-    if constexpr (kBy > 0) metrics.ready_ages.add(job.created);
-    if constexpr (kBy < 0) metrics.ready_ages.remove(job.created);
-    if (!job.urgent()) return;
-    count(&StateCounts::urgent);
-    tube.urgent_count += static_cast<std::uint32_t>(kBy);
-  }
-}
-
-void Engine::detach(Job* job) {
-  Tube* tube = job->tube;
-  switch (job->state) {
-    case JobState::ready:
-      count_state<JobState::ready, -1>(*job);
-      if (extended_ && job->concurrency() != nullptr) [[unlikely]] {
-        concurrency_keys_.erase_ready(*job);
-      } else {
-        tube->ready.erase(job);
-      }
-      tubes_.update_giving(tube);
-      break;
-    case JobState::delayed:
-      count_state<JobState::delayed, -1>(*job);
-      tube->delayed.erase(job);
-      if (extended_ && job->groups() != nullptr) [[unlikely]]
-        groups_.unhold(*job);
-      deadlines_.update_delay(tube);
-      break;
-    case JobState::buried:
-      count_state<JobState::buried, -1>(*job);
-      tube->buried.erase(&job->history());
-      break;
-    case JobState::reserved: {
-      count_state<JobState::reserved, -1>(*job);
-      JobHistory& history = *job->made_history;
-      Session* holder = std::exchange(history.holder, nullptr);
-      holder->held.erase(job);
-      tube->reserved.erase(&history);
-      deadlines_.update(*holder);
-      if (extended_) [[unlikely]]
-        end_reservation(job);
-      break;
-    }
-  }
-}
-
-void Engine::attach_ready(Job* job) {
-  Tube* tube = job->tube;
-  job->state = job->resting_state = JobState::ready;
-  if (extended_ && job->tags() != nullptr) [[unlikely]] {
-    attach_ready_with_tags(job);
-  } else {
-    tube->ready.push({job->priority, job->id}, job);
-  }
-  tubes_.update_giving(tube);
-  count_state<JobState::ready, 1>(*job);
-}
-
-void Engine::attach_delayed(Job* job, Time until) {
-  job->state = job->resting_state = JobState::delayed;
-  job->deadline = job->history().resting_until = until;
-  job->tube->delayed.push({until, job->id}, job);
-  count_state<JobState::delayed, 1>(*job);
-  deadlines_.update_delay(job->tube);
-}
-
-void Engine::attach_held(Job* job) {
-  attach_delayed(job, kNever);
-  groups_.hold(*job);
-}
-
-// The job was put.
-void Engine::wait_for_group(Job* job) {
-  GroupRecord* record = job->groups();
-  if (record == nullptr || record->after.empty() || job->state != JobState::ready) return;
-  record->after_done = false;
-  if (groups_.must_hold(*job)) {
-    detach(job);
-    attach_held(job);
-  } else {
-    record->after_done = true;
-  }
-}
-
-void Engine::attach_buried(Job* job, std::uint64_t order) {
-  auto& buried = job->tube->buried;
-  job->state = job->resting_state = JobState::buried;
-  JobHistory& history = job->history();
-  history.bury_order = order;
-  next_bury_order_ = std::max(next_bury_order_, order + 1);
-  JobHistory* before = buried.last();
-  if (TUBED_PLANTED(buried_place_is_searched)) {
-    for (; before != nullptr && before->bury_order > order; ++entries_walked_)
-      before = buried.previous(before);
-  }
-  // Only a replay of a compacted log buries out of order.
-  if (before != nullptr && before->bury_order > order)
-    buried_in_disorder_ = job->tube->buried_in_disorder = true;
-  buried.insert_after(before, &history);
-  count_state<JobState::buried, 1>(*job);
-}
-
-[[gnu::always_inline]] inline void Engine::link_reserved(Session& holder, Time now, Job* job,
-                                                         Time deadline) {
-  job->state = JobState::reserved;
-  JobHistory& history = job->history();
-  history.holder = &holder;
-  history.reserved_at = now;
-  ++history.counters.reserves;
-  job->deadline = deadline;
-  holder.held.push({deadline, job->id}, job);
-  job->tube->reserved.push_back(&history);
-  count_state<JobState::reserved, 1>(*job);
-  deadlines_.update(holder);
-}
-
-void Engine::attach_reserved(Session& holder, Time now, Job* job) {
-  const Duration early = std::chrono::milliseconds(TUBED_PLANTED(ttr_ends_a_tick_early) ? 1 : 0);
-  link_reserved(holder, now, job, job->end_of_ttr(now) - early);
-  // The wall clock may have been set back since a job from the journal was put.
-  const Duration age = std::max(now - job->created, Duration::zero());
-  const bool is_first = job->made_history->counters.reserves == 1;
-  if (is_first) job->tube->metrics->put_to_reserve.add(age);
-  ++job->tube->reserve_count;
-  if (extended_) [[unlikely]] {
-    if (job->tube->rules != nullptr) count_reservation(now, job->tube);
-    begin_reservation(job);
-  }
-  if (held_sink_ != nullptr) [[unlikely]]
-    emit_held(*job, *held_sink_);
-}
-
-// A reservation of earlier. It is not counted again for the statistics and the rate of its tube.
-void Engine::attach_to_past(Time now, Job* job, Time until) {
-  link_reserved(sessions_.past(), now, job, until);
-  if (job->tube->rules != nullptr) recount_reserved(job->tube);
-  begin_reservation(job);
-}
-
-// For the concurrency key of the job.
-void Engine::begin_reservation(Job* job) {
-  if (job->concurrency() != nullptr) concurrency_keys_.begin_reservation(*job);
-}
-
-void Engine::end_reservation(Job* job) {
-  if (job->tube->rules != nullptr) recount_reserved(job->tube);
-  if (job->concurrency() != nullptr) concurrency_keys_.end_reservation(*job);
-}
-
-void Engine::make_ready(Job* job) {
-  detach(job);
-  attach_ready(job);
-  serve_queue_.push(job->tube);
-}
+// --- Jobs
 
 void Engine::give_back(Time now, Job* job, Output& out) {
   if (job->truncated()) [[unlikely]]
     return drop_truncated(now, job, out);
   if (is_governed(*job)) [[unlikely]]
     return come_back(now, job, {}, out);
-  make_ready(job);
+  moves_.make_ready(job);
   emit_placed(*job, out);
 }
-
-// --- Jobs
 
 void Engine::mark_producer(SessionId id) {
   Session& session = sessions_.at(id);
@@ -419,9 +236,9 @@ void Engine::mark_producer(SessionId id) {
   ++job->tube->metrics->put_count;
   ++counts_.total_jobs;
   if (request.delay.seconds.count > 0) {
-    attach_delayed(job, now + request.delay);
+    moves_.attach_delayed(job, now + request.delay);
   } else {
-    attach_ready(job);
+    moves_.attach_ready(job);
     serve_queue_.push(job->tube);
   }
   if (extended_ && tube->rules != nullptr) [[unlikely]] {
@@ -476,7 +293,7 @@ std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, 
   if (ttr_is_raised) kept.ttr_short_by_ms = 0;
   memory_.give_back_part(tags_memory(tags) - tags_memory(kept));
   if (kept.any()) set_tags(*job, kept);
-  wait_for_group(job);
+  moves_.wait_for_group(job);
   describe(now, job->id, out);
   unit.end();
   PutResult result;
@@ -488,7 +305,7 @@ std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, 
 // Or its tags are free already.
 [[gnu::always_inline]] inline void Engine::erase_untagged(Job* job, FactSink& out) {
   const JobId id = job->id;
-  detach(job);
+  moves_.detach(job);
   return_memory(job->body.size());
   jobs_.remove(id);
   out.fact(Removed{.id = id});
@@ -556,11 +373,11 @@ bool Engine::release(SessionId session, Time now, JobId id, Priority priority, T
     serve_waiting(now, out);
     return true;
   }
-  detach(job);
+  moves_.detach(job);
   if (delay.seconds.count > 0) {
-    attach_delayed(job, now + delay);
+    moves_.attach_delayed(job, now + delay);
   } else {
-    attach_ready(job);
+    moves_.attach_ready(job);
     serve_queue_.push(job->tube);
   }
   emit_placed(*job, out);
@@ -571,11 +388,11 @@ bool Engine::release(SessionId session, Time now, JobId id, Priority priority, T
 bool Engine::bury(SessionId session, Time now, JobId id, Priority priority, Output& out) {
   Job* job = held_by(session, id);
   if (job == nullptr) return false;
-  detach(job);
+  moves_.detach(job);
   job->priority = priority;
   ++job->history().counters.buries;
   ++job->tube->bury_count;
-  attach_buried(job, next_bury_order_);
+  moves_.attach_buried(job);
   emit_placed(*job, out);
   if (extended_) [[unlikely]]
     job_has_ended(now, id, Notice::Kind::buried, out);

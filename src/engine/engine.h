@@ -5,9 +5,12 @@
 // and reports retirements (dead and expired jobs).
 // It does no I/O, reads no clock and uses no randomness: the same calls give the same answers.
 //
-// Its parts: JobTable, TubeTable and SessionTable own the records (engine/job.h). DeadlineIndex
-// says what is due and explains what time does. ServeQueue explains how a session gets a job. The
-// replay law is in engine/fact.h. TubeMetricsRegistry counts for the metrics of each tube.
+// Its parts: JobTable, TubeTable and SessionTable own the records (engine/job.h), and TagRecords
+// those of tags. JobMoves says how a job goes from one place to another, UniqueKeys,
+// ConcurrencyKeys and Groups what the tags of a job do there, and ReservationLimits what the policy
+// of its tube does. DeadlineIndex says what is due and explains what time does. ServeQueue explains
+// how a session gets a job. The replay law is in engine/fact.h. TubeMetricsRegistry counts for the
+// metrics of each tube.
 //
 // Invariant: between two calls no tube that gives jobs has both a ready job and a waiting session.
 // Invariant: `now` never goes backwards from call to call.
@@ -33,11 +36,13 @@
 #include "engine/info.h"
 #include "engine/job.h"
 #include "engine/job_memory.h"
+#include "engine/job_moves.h"
 #include "engine/job_table.h"
 #include "engine/job_waiters.h"
 #include "engine/output.h"
 #include "engine/policies.h"
 #include "engine/requests.h"
+#include "engine/reservation_limits.h"
 #include "engine/serve_queue.h"
 #include "engine/session_table.h"
 #include "engine/tag_memory.h"
@@ -378,20 +383,6 @@ class Engine {
   void set_paused(Tube* tube, bool paused);
   std::vector<WatchEntry>::iterator find_watch(Session& session, const Tube* tube);
 
-  // A job's moves: detach() takes it out of its present place, and one of the others puts it into a
-  // new place.
-  void detach(Job* job);
-  template <JobState kState, int kBy>
-  void count_state(const Job& job);
-  void attach_ready(Job* job);
-  void attach_delayed(Job* job, Time until);
-  void attach_buried(Job* job, std::uint64_t order);
-  // Puts the buried jobs of each tube that a replay has left in disorder into their order. O(n log
-  // n) for their number n.
-  [[gnu::cold]] void order_buried();
-  void attach_reserved(Session& holder, Time now, Job* job);
-  void link_reserved(Session& holder, Time now, Job* job, Time deadline);
-  [[gnu::cold]] void attach_to_past(Time now, Job* job, Time until);
   [[gnu::cold]] void take_over(Session& session, Job* job);
   [[gnu::cold]] static void emit_held(const Job& job, FactSink& sink);
   void emit_if_held(const Job& job, FactSink& sink) const;
@@ -401,7 +392,6 @@ class Engine {
   static void emit_resting_place(const Job& job, Output& out);
   Job* insert(Tube* tube, Time now, PutRequest& request);
   [[gnu::noinline]] Job* insert_out_of_line(Tube* tube, Time now, PutRequest& request);
-  void make_ready(Job* job);
   void give_back(Time now, Job* job, Output& out);
   void kick_one(Job* job, Output& out);
   // True: a policy or a tag may decide about the job when it comes back.
@@ -422,12 +412,6 @@ class Engine {
   }
   [[gnu::cold]] void apply_policy(Tube* tube);
   [[gnu::cold]] void apply_patterns(Time now);
-  static void limit_reserved(Tube& tube);
-  [[gnu::cold]] void count_reservation(Time now, Tube* tube);
-  [[gnu::cold]] void recount_reserved(Tube* tube);
-  [[gnu::cold]] void begin_reservation(Job* job);
-  [[gnu::cold]] void end_reservation(Job* job);
-  void end_rates(Time now);
   [[gnu::cold]] void come_back(Time now, Job* job, TimeSpan delay, Output& out);
   static DeathReason why_dead(const Job& job);
   void retire(Time now, Job* job, const std::string& to, DeathReason reason, Output& out);
@@ -447,7 +431,6 @@ class Engine {
   void free_life(Job& job);
 
   // Tags (tags.cc).
-  [[gnu::cold]] void attach_ready_with_tags(Job* job);
   [[gnu::cold]] void set_tags(Job& job, const JobTags& tags);
   [[gnu::cold]] PutResult duplicate_of(const UniqueKey& key, Priority priority, Output& out);
   [[gnu::cold]] void free_tags(Job& job);
@@ -455,8 +438,6 @@ class Engine {
   [[gnu::cold]] void drop_truncated(Time now, Job* job, FactSink& out);
 
   [[gnu::cold]] void limit_flushes(const Tube& tube, FactSink& out);
-  [[gnu::cold]] FlushedBatch take_jobs_at_rest(Tube* tube);
-  [[gnu::cold]] FlushedBatch take_all_jobs(Tube* tube);
   [[gnu::cold]] void end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out);
   [[gnu::cold]] void add_flushed(FlushedBatch batch);
   [[gnu::cold]] void forget_flushed(Job* job);
@@ -466,8 +447,6 @@ class Engine {
   static const Job* first_ready(const Tube& tube);
   [[gnu::cold]] void add_concurrency(Job& job, const JobTags& tags);
 
-  void attach_held(Job* job);
-  [[gnu::cold]] void wait_for_group(Job* job);
   [[gnu::cold]] void release_held(Output& out);
 
   void mark_worker(Session& session);
@@ -481,6 +460,7 @@ class Engine {
   }
   void serve_queued(Time now, Output& out);
   void end_wait(Session& session);
+  void reserve_for(Session& session, Time now, Job* job);
   Notice give(Session& session, Time now, Job* job);
   void give_back_held(Session& session, Time now, std::uint32_t& budget, Output& out);
 
@@ -498,7 +478,6 @@ class Engine {
   bool makes_ready(Time now) const;
   void end_reservations(Time now, Output& out);
   void end_delays(Time now, Output& out);
-  [[gnu::cold]] void end_delay_of_waiting(Job* job, Output& out);
   void end_pauses(Time now);
   void end_waits(Time now, Output& out);
   void continue_closing(Time now, Output& out);
@@ -533,6 +512,8 @@ class Engine {
   UniqueKeys unique_keys_;
   ConcurrencyKeys concurrency_keys_;
   Groups groups_;
+  ReservationLimits reservation_limits_;
+  JobMoves moves_;
   Tube* default_tube_;
   // The tubes at the front of the list whose policies may be those of former patterns.
   std::size_t tubes_with_old_patterns_ = 0;
@@ -540,9 +521,7 @@ class Engine {
   ExpiryHeap expiries_;              // each job that expires, until that is due
   std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due
   std::uint64_t next_arrival_ = 0;
-  std::uint64_t next_bury_order_ = 0;
-  bool buried_in_disorder_ = false;  // so are those of a tube
-  std::uint64_t watch_count_ = 0;    // entries of all watch lists
+  std::uint64_t watch_count_ = 0;  // entries of all watch lists
   EngineInfo counts_;              // only the counts that no other member has
   FactSink* held_sink_ = nullptr;  // null: reservations are not recorded
 };

@@ -25,7 +25,7 @@ std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
   for (JobHistory* held = tube->reserved.first(); held != nullptr; held = JobList::next(held)) {
     if (held->job->truncated()) --count;
   }
-  end_flush(now, take_all_jobs(tube), count, out);
+  end_flush(now, moves_.take_all_jobs(tube), count, out);
   end_flushed_waits(out);
   serve_waiting(now, out);
   return count;
@@ -43,7 +43,7 @@ std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, O
     tag_records_.drop_empty(job);
   }
   limit_flushes(*tube, out);
-  FlushedBatch batch = take_jobs_at_rest(tube);
+  FlushedBatch batch = moves_.take_jobs_at_rest(tube);
   const std::uint64_t count = batch.size();
   end_flush(now, std::move(batch), count, out);
   end_flushed_waits(out);
@@ -55,52 +55,6 @@ std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, O
 void Engine::limit_flushes(const Tube& tube, FactSink& out) {
   if (tube.unremoved_flushes < FlushedJobs::kMaxBatchesOfTube) return;
   while (tube.unremoved_flushes > 0) remove_flushed_job(out);
-}
-
-// Step 1, without the reserved jobs.
-FlushedBatch Engine::take_jobs_at_rest(Tube* tube) {
-  TubeMetrics& metrics = *tube->metrics;
-  FlushedBatch batch{.tube = tube,
-                     .epoch = tube->epoch,
-                     .ready = std::exchange(tube->ready, {}),
-                     .parked = std::exchange(tube->parked, {}),
-                     .delayed = std::exchange(tube->delayed, {}),
-                     .listed = std::exchange(tube->buried, {})};
-  for (StateCounts* counts : {&counts_.jobs, &metrics.jobs}) {
-    counts->ready -= batch.ready.size() + batch.parked.size();
-    counts->urgent -= tube->urgent_count;
-    counts->delayed -= batch.delayed.size();
-    counts->buried -= batch.listed.size();
-  }
-  for (StateCounts* counts : {&counts_.jobs, &metrics.jobs}) counts->held -= tube->held_count;
-  tube->held_count = 0;
-  tube->urgent_count = 0;
-  if (&metrics == &tube_metrics_.overflow()) {
-    batch.ready_ages = &metrics.ready_ages;  // it has the jobs of other tubes as well
-  } else {
-    metrics.ready_ages = AgeSketch();
-  }
-  tubes_.update_giving(tube);
-  deadlines_.update_delay(tube);
-  return batch;
-}
-
-// Step 1. The reserved jobs are listed after those that were buried, as if they were buried too.
-FlushedBatch Engine::take_all_jobs(Tube* tube) {
-  JobList held;
-  while (!tube->reserved.empty()) {
-    Job* job = tube->reserved.first()->job;
-    detach(job);
-    job->state = job->resting_state = JobState::buried;
-    if (job->tags() != nullptr) Groups::count(*job, JobState::buried, true);
-    held.push_back(&job->history());
-  }
-  FlushedBatch batch = take_jobs_at_rest(tube);
-  while (JobHistory* history = held.first()) {
-    held.erase(history);
-    batch.listed.push_back(history);
-  }
-  return batch;
 }
 
 // Steps 2 and 3.

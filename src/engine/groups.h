@@ -45,8 +45,9 @@ class Groups {
   // The memory outlives it.
   explicit Groups(JobMemory& memory) : memory_(memory) {}
 
-  // The job is a member of `group` and waits for `after` from now on; an empty name is of no group. If it is
-  // held, the group holds it. Precondition: it has tags, and its memory was claimed. O(log groups).
+  // The job is a member of `group` and waits for `after` from now on; an empty name is of no group.
+  // If it is held, the group holds it. Precondition: it has tags, and its memory was claimed. O(log
+  // groups).
   void add(Job& job, std::string_view group, std::string_view after);
   // It is about to be removed, and may be flushed. The same cost.
   void remove(Job& job);

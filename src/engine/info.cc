@@ -7,6 +7,7 @@ namespace tubed::engine {
 
 EngineInfo Engine::info() const {
   EngineInfo info = counts_;
+  info.jobs = moves_.counts();
   info.tubes = tubes_.size();
   info.watches = watch_count_;
   info.concurrency_keys = concurrency_keys_.reserved_keys();

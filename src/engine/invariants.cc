@@ -314,7 +314,7 @@ void Engine::check_invariants() const {
   expiries_.check_invariants();
 
   const Census census = take_census(jobs_, TagRecords::kTagBytes, TagRecords::kLifeBytes);
-  TUBED_ASSERT(census.states == counts_.jobs);
+  TUBED_ASSERT(census.states == moves_.counts());
   TUBED_ASSERT(census.flushed == check_flushed(flushed_));
   std::uint64_t in_tubes = 0;
   std::uint64_t watching = 0;

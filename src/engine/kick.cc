@@ -9,7 +9,7 @@ void Engine::kick_one(Job* job, Output& out) {
   ++job->history().counters.kicks;
   if (is_governed(*job)) [[unlikely]]
     renew_life(*job);
-  make_ready(job);
+  moves_.make_ready(job);
   emit_placed(*job, out);
 }
 
@@ -21,9 +21,9 @@ bool Engine::kick_job(Time now, JobId id, TimeSpan delay, Output& out) {
     ++job->history().counters.kicks;
     if (is_governed(*job)) renew_life(*job);
     if (job->groups() != nullptr) job->groups()->end_waiting();
-    detach(job);
+    moves_.detach(job);
     job->set_delay(delay.seconds);
-    attach_delayed(job, now + delay);
+    moves_.attach_delayed(job, now + delay);
     emit_placed(*job, out);
     return true;
   }

@@ -74,63 +74,8 @@ void Engine::apply_patterns(Time now) {
 // The policy of the tube, or its name, is new.
 void Engine::apply_policy(Tube* tube) {
   const std::unique_ptr<Policy> policy = policies_.of(tube->name);
-  auto rules = std::move(tube->rules);
-  const Policy::Rate rate = policy == nullptr ? Policy::Rate() : policy->rate;
-  if (rules != nullptr && rules->policy.rate != rate) {
-    deadlines_.set_rate_used(rules.get(), false);
-    tube->set_withheld(Withheld::rate, false);
-    rules->rate_used_until = Time::min();
-  }
-  tube->set_withheld(Withheld::max_reserved, false);
-  if (policy != nullptr) {
-    if (rules == nullptr) rules = std::make_unique<TubeRules>(tube);
-    rules->policy = *policy;
-    tube->rules = std::move(rules);
-    extended_ = true;
-    limit_reserved(*tube);
-  }
-  tubes_.update_giving(tube);
-  serve_queue_.push(tube);
-}
-
-// Called after the number of reserved jobs has changed. Precondition: the tube has a policy.
-void Engine::limit_reserved(Tube& tube) {
-  const std::uint32_t most = tube.rules->policy.max_reserved;
-  tube.set_withheld(Withheld::max_reserved, most > 0 && tube.reserved.size() >= most);
-}
-
-void Engine::count_reservation(Time now, Tube* tube) {
-  limit_reserved(*tube);
-  TubeRules& rules = *tube->rules;
-  const auto [count, seconds] = rules.policy.rate;
-  if (count > 0) {
-    const Duration share = Duration(seconds) / count;
-    rules.rate_used_until = std::max(rules.rate_used_until, now) + share;
-    rules.rate_until = rules.rate_used_until - share * (count - 1);
-    const bool used_up = rules.rate_until > now;
-    if (used_up) ++tube->metrics->rate_limited_count;
-    tube->set_withheld(Withheld::rate, used_up);
-    deadlines_.set_rate_used(&rules, used_up);
-  }
-  tubes_.update_giving(tube);
-}
-
-void Engine::recount_reserved(Tube* tube) {
-  limit_reserved(*tube);
-  tubes_.update_giving(tube);
-  serve_queue_.push(tube);
-}
-
-void Engine::end_rates(Time now) {
-  std::uint32_t budget = limits_.work_per_turn;
-  for (; budget > 0; --budget) {
-    TubeRules* rules = deadlines_.due_rate(now);
-    if (rules == nullptr) return;
-    deadlines_.set_rate_used(rules, false);
-    rules->tube->set_withheld(Withheld::rate, false);
-    tubes_.update_giving(rules->tube);
-    serve_queue_.push(rules->tube);
-  }
+  if (policy != nullptr) extended_ = true;
+  reservation_limits_.apply(tube, policy.get());
 }
 
 // --- Coming back
@@ -147,15 +92,15 @@ void Engine::come_back(Time now, Job* job, TimeSpan delay, Output& out) {
     if (life != nullptr && !life->dead.empty()) to = life->dead;
     return retire(now, job, std::string(to), reason, out);
   }
-  detach(job);
+  moves_.detach(job);
   if (delay.seconds.count > 0) {
-    attach_delayed(job, now + delay);
+    moves_.attach_delayed(job, now + delay);
   } else if (rules != nullptr && rules->policy.backoff.base.count > 0) {
     const Duration backoff = backoff_delay(rules->policy.backoff, job->id, attempts_of(*job));
     job->set_delay(rounded(backoff));
-    attach_delayed(job, now + backoff);
+    moves_.attach_delayed(job, now + backoff);
   } else {
-    attach_ready(job);
+    moves_.attach_ready(job);
     serve_queue_.push(job->tube);
   }
   emit_placed(*job, out);
@@ -169,7 +114,7 @@ void Engine::take_back(Time now, Job* job, Output& out) {
     set_expiry(*job);
     if (has_expired(*job, now)) return expire(now, job, out);
   }
-  make_ready(job);
+  moves_.make_ready(job);
   emit_placed(*job, out);
 }
 
@@ -228,11 +173,11 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
   const bool stays = to == kToBuried || to == from->name || was_dead || !is_marked;
   if (stays) retirement.to = kToBuried;
   out.retired(retirement);
-  detach(job);
+  moves_.detach(job);
   if (stays) {
     ++job->history().counters.buries;
     ++from->bury_count;
-    attach_buried(job, next_bury_order_);
+    moves_.attach_buried(job);
     emit_placed(*job, out);
     return end_job_waits(id, Notice::Kind::buried, out);
   }
@@ -241,7 +186,7 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
   begin_attempts(*job);
   Unit unit(out);
   const bool keeps_key = enter_tube(now, *job, tube, out);
-  attach_ready(job);
+  moves_.attach_ready(job);
   serve_queue_.push(tube);
   set_expiry(*job);
   emit_placed(*job, out);
@@ -367,7 +312,7 @@ void Engine::free_life(Job& job) {
 
 void Engine::end_replay() {
   if (groups_.deferred()) groups_.end_deferral();
-  order_buried();
+  moves_.order_buried();
   if (!policies_.any() && expiries_.empty()) return;
   std::vector<Job*> jobs;
   jobs_.for_each([&](const Job& job) {

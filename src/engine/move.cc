@@ -60,7 +60,7 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   const bool stays_held = was_held && groups_.must_hold(*job);
   if (was == JobState::reserved) ++job->history().counters.releases;
   if (was == JobState::buried && place) ++job->history().counters.kicks;
-  detach(job);
+  moves_.detach(job);
   if (place) {
     job->priority = place->priority;
     job->set_delay(place->delay.seconds);
@@ -71,13 +71,13 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   const bool delayed =
       place ? place->delay.seconds.count > 0 : was == JobState::delayed && !was_held;
   if (delayed) {
-    attach_delayed(job, place ? now + place->delay : job->deadline);
+    moves_.attach_delayed(job, place ? now + place->delay : job->deadline);
   } else if (stays_held && !place) {
-    attach_held(job);
+    moves_.attach_held(job);
   } else if (was == JobState::buried && !place) {
-    attach_buried(job, next_bury_order_);
+    moves_.attach_buried(job);
   } else {
-    attach_ready(job);
+    moves_.attach_ready(job);
     serve_queue_.push(to);
   }
   const bool is_placed = place || renewed || (was_held && !stays_held) ||
@@ -110,9 +110,9 @@ std::optional<bool> Engine::reprioritize(JobId id, Priority priority, Output& ou
 // In any state; durably also for a reserved job.
 void Engine::set_priority(Job& job, Priority priority, Output& out) {
   const bool ready = job.state == JobState::ready;
-  if (ready) detach(&job);
+  if (ready) moves_.detach(&job);
   job.priority = priority;
-  if (ready) attach_ready(&job);
+  if (ready) moves_.attach_ready(&job);
   Unit unit(out, held_sink_ != nullptr && job.state == JobState::reserved);
   emit_resting_place(job, out);
   if (held_sink_ != nullptr) emit_if_held(job, *held_sink_);  // the fact before has ended it

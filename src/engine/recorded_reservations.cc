@@ -33,9 +33,9 @@ void Engine::replay_held(Time now, const Held& held) {
   }
   // The end of its delay was not a fact.
   const bool was_delayed = job->state == JobState::delayed && job->deadline <= now;
-  detach(job);
+  moves_.detach(job);
   if (was_delayed && !job->waits_for_group()) job->resting_state = JobState::ready;
-  attach_to_past(now, job, held.until);
+  moves_.attach_to_past(sessions_.past(), now, job, held.until);
 }
 
 void Engine::hold_over(Time until) {

@@ -13,6 +13,19 @@ namespace tubed::engine {
 
 // --- Reserving and waiting
 
+// The only place where a session gets a job.
+void Engine::reserve_for(Session& session, Time now, Job* job) {
+  moves_.detach(job);
+  moves_.attach_reserved(session, now, job);
+  if (held_sink_ != nullptr) [[unlikely]]
+    emit_held(*job, *held_sink_);
+}
+
+[[gnu::always_inline]] inline Notice Engine::give(Session& session, Time now, Job* job) {
+  reserve_for(session, now, job);
+  return {.session = session.id, .kind = Notice::Kind::reserved, .job = job->id, .body = job->body};
+}
+
 std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   Session& session = sessions_.at(id);
   TUBED_ASSERT(!session.waiting);
@@ -20,7 +33,6 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   if (Job* job = best_ready(session, now); job != nullptr) {
     if (session.weighted()) [[unlikely]]
       charge_watch(session, job->tube);
-    detach(job);
     return give(session, now, job);
   }
   // A session does not wait during the last second of a TTR of a job that it holds.
@@ -49,8 +61,7 @@ std::optional<JobBody> Engine::reserve_ready(SessionId id, Time now) {
   Job* job = best_ready(session, now);
   if (job == nullptr) return std::nullopt;
   if (session.weighted()) charge_watch(session, job->tube);
-  detach(job);
-  attach_reserved(session, now, job);
+  reserve_for(session, now, job);
   return JobBody{.id = job->id, .body = job->body};
 }
 
@@ -70,8 +81,7 @@ std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id)
   if (!giving_ || job->tube->withheld != 0 || job->held() || tagged) [[unlikely]]
     return std::nullopt;
   mark_worker(session);  // Compat: only a session that got its job
-  detach(job);
-  attach_reserved(session, now, job);
+  reserve_for(session, now, job);
   return JobBody{.id = job->id, .body = job->body};
 }
 
@@ -166,11 +176,6 @@ void Engine::end_wait(Session& session) {
   deadlines_.update(session);
 }
 
-Notice Engine::give(Session& session, Time now, Job* job) {
-  attach_reserved(session, now, job);
-  return {.session = session.id, .kind = Notice::Kind::reserved, .job = job->id, .body = job->body};
-}
-
 void Engine::set_giving(bool giving, Time now, Output& out) {
   extended_ = true;
   giving_ = giving;
@@ -190,7 +195,7 @@ void Engine::release_held(Output& out) {
       groups_.unhold(*job);
       continue;
     }
-    make_ready(job);
+    moves_.make_ready(job);
     emit_placed(*job, out);
   }
 }
@@ -216,7 +221,6 @@ void Engine::serve_queued(Time now, Output& out) {
       if (session.weighted()) [[unlikely]]
         charge_watch(session, job->tube);
       end_wait(session);
-      detach(job);
       out.notice(give(session, now, job));
     }
     serve_queue_.push(next.tube);
@@ -245,7 +249,7 @@ void Engine::advance(Time now, Output& out) {
   if (sessions_.has_closing()) continue_closing(now, out);
   end_delays(now, out);
   end_pauses(now);
-  end_rates(now);
+  reservation_limits_.end_rates(now, limits_.work_per_turn);
   end_lives(now, out);
   if (tubes_with_old_patterns_ > 0) [[unlikely]]
     apply_patterns(now);
@@ -282,19 +286,6 @@ void Engine::end_reservations(Time now, Output& out) {
   }
 }
 
-// The delay of a job that waits for a group has ended. The fact that began the delay does not say
-// whether the job is held then.
-void Engine::end_delay_of_waiting(Job* job, Output& out) {
-  detach(job);
-  if (groups_.must_hold(*job)) {
-    attach_held(job);
-  } else {
-    attach_ready(job);
-    serve_queue_.push(job->tube);
-  }
-  emit_placed(*job, out);
-}
-
 void Engine::end_delays(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
   for (; budget > 0; --budget) {
@@ -302,9 +293,10 @@ void Engine::end_delays(Time now, Output& out) {
     if (tube == nullptr) return;
     Job* job = tube->delayed.top();
     if (job->waits_for_group()) [[unlikely]] {
-      end_delay_of_waiting(job, out);
+      moves_.end_delay_of_waiting(job);
+      emit_placed(*job, out);
     } else {
-      make_ready(job);
+      moves_.make_ready(job);
     }
   }
 }

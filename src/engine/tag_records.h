@@ -1,4 +1,5 @@
-// TagRecords: the records of tags and marks, which most jobs do not have, and the memory that they count as.
+// TagRecords: the records of tags and marks, which most jobs do not have, and the memory that they
+// count as.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ JobMarks marks_of(const Job& job);
 
 class TagRecords {
  public:
-  // The bytes that a record counts as: that of the tags, and that of what limits the life of the job, without
-  // the names of tubes there.
+  // The bytes that a record counts as: that of the tags, and that of what limits the life of the
+  // job, without the names of tubes there.
   static constexpr std::uint32_t kTagBytes = sizeof(TagRecord) + 16;
   static constexpr std::uint32_t kLifeBytes =
       sizeof(LifeRecord) + sizeof(DeadlineKey) + sizeof(void*) + 16;

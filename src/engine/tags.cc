@@ -9,8 +9,7 @@ namespace tubed::engine {
 // Precondition: the key is free, and its memory and that of the tags was claimed.
 void Engine::set_tags(Job& job, const JobTags& tags) {
   // Claimed for records that a policy may have made already.
-  memory_.give_back_part(TagRecords::kTagBytes +
-                         (tags.limits_life() ? TagRecords::kLifeBytes : 0));
+  memory_.give_back_part(TagRecords::kTagBytes + (tags.limits_life() ? TagRecords::kLifeBytes : 0));
   TagRecord& record = tag_records_.make(job);
   record.ttr_short_by_ms = tags.ttr_short_by_ms;
   if (!tags.unique_key.empty()) {
@@ -33,17 +32,10 @@ void Engine::set_tags(Job& job, const JobTags& tags) {
 
 void Engine::add_concurrency(Job& job, const JobTags& tags) {
   const bool ready = job.state == JobState::ready;
-  if (ready) detach(&job);
+  if (ready) moves_.detach(&job);
   extended_ = true;
   concurrency_keys_.add(job, tags.concurrency_key, tags.concurrency_limit);
-  if (ready) attach_ready(&job);
-}
-
-// The job becomes ready.
-void Engine::attach_ready_with_tags(Job* job) {
-  if (job->groups() != nullptr) job->groups()->end_waiting();
-  if (job->concurrency() != nullptr) return concurrency_keys_.add_ready(*job);
-  job->tube->ready.push({job->priority, job->id}, job);
+  if (ready) moves_.attach_ready(&job);
 }
 
 PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& out) {

@@ -56,8 +56,7 @@ void UniqueKeys::erase(UniqueKey* key) {
   while (!flushed_.empty() && flushed_.front()->keys.empty()) flushed_.pop_front();
 }
 
-UniqueKey* UniqueKeys::taken(Time now, std::string_view tube, std::string_view key,
-                             FactSink& out) {
+UniqueKey* UniqueKeys::taken(Time now, std::string_view tube, std::string_view key, FactSink& out) {
   if (key.empty()) return nullptr;
   UniqueKey* found = find(tube, key);
   if (found == nullptr || !found->cooldown_is_over(now)) return found;

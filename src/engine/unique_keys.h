@@ -73,24 +73,26 @@ class UniqueKeys {
 
   // Null: no job and no cooldown has the key. O(log tubes + log keys of the tube).
   UniqueKey* find(std::string_view tube, std::string_view key);
-  // The same, but null also if the cooldown has ended, which ends durably then. The empty key is always free.
+  // The same, but null also if the cooldown has ended, which ends durably then. The empty key is
+  // always free.
   UniqueKey* taken(Time now, std::string_view tube, std::string_view key, FactSink& out);
-  // Adds a key that belongs to the job or to a cooldown. Another job or cooldown that has it no longer has it: two
-  // have one key only after a salvage, which may have lost a `Removed`. Precondition: the memory of the key was
-  // claimed; that of the tube's record is not, since a put need not know whether the tube has one. The same
-  // cost; O(log tubes), amortised, if the key follows the key that was added to the tube before.
+  // Adds a key that belongs to the job or to a cooldown. Another job or cooldown that has it no
+  // longer has it: two have one key only after a salvage, which may have lost a `Removed`.
+  // Precondition: the memory of the key was claimed; that of the tube's record is not, since a put
+  // need not know whether the tube has one. The same cost; O(log tubes), amortised, if the key
+  // follows the key that was added to the tube before.
   UniqueKey* add(std::string_view tube, std::string_view key, JobId id);
   // The job is about to be removed, and may be flushed. The same cost as remove().
   void remove(Job& job);
-  // The job is about to move. False: its key is taken there, or it has none; it has none from now on. The same
-  // cost.
+  // The job is about to move. False: its key is taken there, or it has none; it has none from now
+  // on. The same cost.
   bool move(Time now, Job& job, std::string_view to, FactSink& out);
   // The job is about to be deleted. False: its key has no cooldown. O(log cooldowns).
   bool begin_cooldown(Time now, Job& job);
   // The key has a cooldown, or another. O(log cooldowns).
   void cool_down(UniqueKey* key, Time until);
-  // Frees a key, which may be flushed; the job that has it no longer has it. O(log tubes + log keys + log
-  // cooldowns).
+  // Frees a key, which may be flushed; the job that has it no longer has it. O(log tubes + log keys
+  // + log cooldowns).
   void forget(UniqueKey* key);
   // The same, durably. The key of a job ends with the facts about that job.
   void end(UniqueKey* key, FactSink& out);

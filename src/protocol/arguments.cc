@@ -10,10 +10,6 @@ namespace tubed::protocol {
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 void skip_spaces(std::string_view& text) {
   if (text.empty() || text.front() != ' ') return;  // the usual case
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));

@@ -57,7 +57,7 @@ struct Played {
 };
 
 bool parse_count(std::string_view text, std::size_t& count) {
-  count = parse_number<std::size_t>(text).value_or(0);
+  count = tubed::parse_number<std::size_t>(text).value_or(0);
   return count > 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "client/stats_block.h"
 #include "protocol/reply.h"
+#include "text/suggestion.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"

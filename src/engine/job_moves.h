@@ -1,0 +1,99 @@
+// JobMoves: how a job moves. Its state and the place where it is linked change together.
+//
+// Every command that changes a job calls detach(), which takes the job out of its heap or list and
+// uncounts its state, and then one of attach_ready(), attach_delayed(), attach_held(),
+// attach_buried() and attach_reserved(). These link it into its new place, count the new state, and
+// update what depends on the tube's or holder's first job (DeadlineIndex, the set of giving tubes).
+// Between the two the job is in no place, and its tube, priority and delay may change.
+//
+// A job that becomes ready is not given away at once: the caller pushes its tube into the
+// ServeQueue, and serves the sessions that wait when its own change is complete.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/concurrency_keys.h"
+#include "engine/deadline_index.h"
+#include "engine/flushed_jobs.h"
+#include "engine/groups.h"
+#include "engine/info.h"
+#include "engine/job.h"
+#include "engine/reservation_limits.h"
+#include "engine/serve_queue.h"
+#include "engine/tube_table.h"
+
+namespace tubed::engine {
+
+class JobMoves {
+ public:
+  // All of them outlive it. While `extended` is false, no job has tags and no tube a policy.
+  JobMoves(TubeTable& tubes, DeadlineIndex& deadlines, ServeQueue& serve_queue,
+           ConcurrencyKeys& concurrency_keys, Groups& groups, ReservationLimits& reservation_limits,
+           std::uint64_t& entries_walked, const bool& extended)
+      : tubes_(tubes),
+        deadlines_(deadlines),
+        serve_queue_(serve_queue),
+        concurrency_keys_(concurrency_keys),
+        groups_(groups),
+        reservation_limits_(reservation_limits),
+        entries_walked_(entries_walked),
+        extended_(extended) {}
+
+  // How many jobs are in each state, without flushed jobs.
+  const StateCounts& counts() const { return counts_; }
+
+  // Each is O(log n), except as stated.
+  void detach(Job* job);
+  void attach_ready(Job* job);
+  void attach_delayed(Job* job, Time until);
+  // Delayed without an end. Precondition: the job waits for a group.
+  void attach_held(Job* job);
+  // The last of the buried jobs of its tube. O(1).
+  void attach_buried(Job* job) { attach_buried(job, next_bury_order_); }
+  // In this place among them, or, after order_buried(), which is due then. O(1).
+  void attach_buried(Job* job, std::uint64_t order);
+  void attach_reserved(Session& holder, Time now, Job* job);
+  // A reservation of earlier. It is not counted again for the statistics and the rate of its tube.
+  [[gnu::cold]] void attach_to_past(Session& past, Time now, Job* job, Time until);
+
+  // From any place; its tube is pushed into the serve queue.
+  void make_ready(Job* job);
+  // The job was put: it is held if the group that it waits for has members.
+  [[gnu::cold]] void wait_for_group(Job* job);
+  // The delay of a job that waits for a group has ended. The fact that began the delay does not say
+  // whether the job is held then.
+  [[gnu::cold]] void end_delay_of_waiting(Job* job);
+
+  // The place of the job that is buried next.
+  std::uint64_t next_bury_order() const { return next_bury_order_; }
+  // True: a replay has buried jobs in another order than that of their places.
+  bool is_in_disorder() const { return buried_in_disorder_; }
+  // Puts them into their order. O(n log n) for the buried jobs of the tubes where it is not.
+  [[gnu::cold]] void order_buried();
+
+  // Takes all jobs out of the tube, as step 1 of a flush (engine/flushed_jobs.h): without those
+  // that are reserved, O(1), or with them, O(reserved log n), which are then listed after those
+  // that were buried, as if they were buried too.
+  [[gnu::cold]] FlushedBatch take_jobs_at_rest(Tube* tube);
+  [[gnu::cold]] FlushedBatch take_all_jobs(Tube* tube);
+
+ private:
+  template <JobState kState, int kBy>
+  void count_state(const Job& job);
+  [[gnu::cold]] void attach_ready_with_tags(Job* job);
+  void link_reserved(Session& holder, Time now, Job* job, Time deadline);
+
+  TubeTable& tubes_;
+  DeadlineIndex& deadlines_;
+  ServeQueue& serve_queue_;
+  ConcurrencyKeys& concurrency_keys_;
+  Groups& groups_;
+  ReservationLimits& reservation_limits_;
+  std::uint64_t& entries_walked_;
+  const bool& extended_;
+  StateCounts counts_;
+  std::uint64_t next_bury_order_ = 0;
+  bool buried_in_disorder_ = false;  // so are those of a tube
+};
+
+}  // namespace tubed::engine
