@@ -114,7 +114,7 @@ void Engine::emit_resting_place(const Job& job, Output& out) {
 }
 
 void Engine::describe(Time now, JobId id, FactSink& sink) const {
-  if (const Job* job = find_job(id); job != nullptr) {
+  if (const Job* job = jobs_.find_present(id); job != nullptr) {
     emit(as_it_rests(*job, now), tags_of(*job), marks_of(*job), sink);
     return emit_if_held(*job, sink);
   }
@@ -124,7 +124,7 @@ void Engine::describe(Time now, JobId id, FactSink& sink) const {
 }
 
 void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
-  const Job* job = find_job(id);
+  const Job* job = jobs_.find_present(id);
   if (job == nullptr) {
     const UniqueKey* key = unique_keys_.of_deleted_job(id);
     if (key != nullptr && !key->tube->flushed) emit(*key, sink);
@@ -150,7 +150,7 @@ void Engine::visit_durable(Time now, FactSink& sink) const {
     sink.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});
   }
   // The highest id was used even if its job was deleted.
-  if (jobs_.next_id() > 1 && find_job(jobs_.next_id() - 1) == nullptr) {
+  if (jobs_.next_id() > 1 && jobs_.find_present(jobs_.next_id() - 1) == nullptr) {
     sink.fact(Removed{.id = jobs_.next_id() - 1});
   }
   unique_keys_.for_each_cooldown([&](const UniqueKey& key) {
@@ -166,7 +166,7 @@ void Engine::replay(Time now, const Fact& fact) {
   groups_.defer();
   std::visit(Overloaded{[&](const Added& added) { replay_added(now, added); },
                         [&](const Placed& placed) {
-                          Job* job = find_job(placed.id);
+                          Job* job = jobs_.find_present(placed.id);
                           if (job != nullptr && job->tags() != nullptr)
                             tag_records_.set_marks(*job, {});
                           replay_placed(now, placed);
@@ -182,7 +182,7 @@ void Engine::replay(Time now, const Fact& fact) {
                           tag_records_.set_marks(job, added.marks);
                         },
                         [&](const PlacedWithMarks& placed) {
-                          Job* job = find_job(placed.id);
+                          Job* job = jobs_.find_present(placed.id);
                           if (job != nullptr) tag_records_.set_marks(*job, placed.marks);
                           replay_placed(now, placed);
                         },
@@ -212,7 +212,7 @@ void Engine::replay_added(Time now, const Added& added, bool waits) {
 }
 
 void Engine::replay_placed(Time now, const Placed& placed) {
-  Job* job = find_job(placed.id);
+  Job* job = jobs_.find_present(placed.id);
   if (job == nullptr) return;
   job->set_counters(placed.counters);
   if (is_buried_there(*job, placed.place)) {
@@ -277,7 +277,7 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, const Jo
   memory_.give_back_part(tags_memory(tags) - tags_memory(kept) + marks_memory(tags, marks));
   if (kept.any()) set_tags(*job, kept);
   if (marks.any()) tag_records_.set_marks(*job, marks);
-  if (is_governed(*job)) set_expiry(*job);
+  if (is_governed(*job)) expiries_.set(*job);
   if (!marks.after_done) moves_.wait_for_group(job);
   ++job->tube->total_jobs;
   ++job->tube->metrics->put_count;
@@ -307,7 +307,7 @@ void Engine::replay_remembered(const Remembered& remembered) {
 }
 
 void Engine::replay_moved(Time now, const Moved& moved) {
-  Job* job = find_job(moved.id);
+  Job* job = jobs_.find_present(moved.id);
   if (job == nullptr) return;
   Tube* from = job->tube;
   const Placement place = resting_place(*job);

@@ -13,8 +13,10 @@ namespace tubed::engine {
 
 Engine::Engine(const Limits& limits)
     : limits_(limits),
+      job_waiters_(deadlines_, entries_walked_),
       tag_records_(limits_, memory_, extended_),
       unique_keys_(jobs_, tag_records_, memory_),
+      expiries_(tubes_, serve_queue_, tag_records_),
       concurrency_keys_(limits_, tubes_, serve_queue_, memory_, entries_walked_),
       groups_(memory_),
       reservation_limits_(tubes_, deadlines_, serve_queue_),
@@ -93,9 +95,7 @@ Tube* Engine::add_tube(Time now, std::string_view name) {
 void Engine::remove_tube(Time now, Tube* tube) {
   tube_metrics_.close(tube->metrics, limits_, now);
   if (tube->rules != nullptr) deadlines_.set_rate_used(tube->rules.get(), false);
-  if (!late_tubes_.empty()) {
-    std::erase_if(late_tubes_, [&](const TubeRef& late) { return late.number == tube->number; });
-  }
+  if (expiries_.has_withheld()) expiries_.forget(*tube);
   const bool is_referred_to = tube->unremoved_flushes > 0;
   std::unique_ptr<Tube> removed = tubes_.remove(tube);
   if (is_referred_to) flushed_.keep(std::move(removed));
@@ -245,7 +245,7 @@ void Engine::mark_producer(SessionId id) {
     const Policy& policy = tube->rules->policy;
     if (request.ttr.count == 0) job->ttr.count = std::max(policy.default_ttr.count, 1U);
     job->ttr.count = std::max(job->ttr.count, policy.min_ttr.count);
-    set_expiry(*job);
+    expiries_.set(*job);
   }
   return job;
 }
@@ -337,7 +337,7 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
 }
 
 bool Engine::remove_held(Time now, JobId id, Output& out) {
-  Job* job = find_job(id);
+  Job* job = jobs_.find_present(id);
   if (job == nullptr) return false;
   delete_job(now, job, out);
   job_has_ended(now, id, Notice::Kind::deleted, out);
@@ -356,7 +356,7 @@ void Engine::erase_job(Job* job, FactSink& out) {
 }
 
 Job* Engine::held_by(SessionId session, JobId id) {
-  Job* job = find_job(id);
+  Job* job = jobs_.find_present(id);
   const bool held = job != nullptr && job->state == JobState::reserved;
   return held && holds(session, *job) ? job : nullptr;
 }

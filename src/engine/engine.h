@@ -19,7 +19,7 @@
 //
 // The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
 // kick.cc, flush.cc, move.cc, tags.cc (tags of puts), life.cc (policies of tubes),
-// waits.cc (waiting for the end of a job), durable.cc (facts and
+// durable.cc (facts and
 // replay), recorded_reservations.cc (reservations as facts), info.cc (queries), invariants.cc.
 #pragma once
 
@@ -31,6 +31,7 @@
 
 #include "engine/concurrency_keys.h"
 #include "engine/deadline_index.h"
+#include "engine/expiries.h"
 #include "engine/flushed_jobs.h"
 #include "engine/groups.h"
 #include "engine/info.h"
@@ -364,11 +365,6 @@ class Engine {
   void check_invariants() const;
 
  private:
-  // Null: no such job. O(1).
-  Job* find_job(JobId id) const {
-    Job* job = jobs_.find(id);
-    return job == nullptr || job->flushed() ? nullptr : job;
-  }
   Job* held_by(SessionId session, JobId id);
   // Any session may act for the session of the past.
   bool holds(SessionId session, const Job& job) const {
@@ -415,20 +411,14 @@ class Engine {
   [[gnu::cold]] void come_back(Time now, Job* job, TimeSpan delay, Output& out);
   static DeathReason why_dead(const Job& job);
   void retire(Time now, Job* job, const std::string& to, DeathReason reason, Output& out);
-  static bool has_expired(const Job& job, Time now);
-  bool expiry_is_due(Time now) const {
-    return extended_ && !expiries_.empty() && expiries_.top_key().deadline <= now;
-  }
-  [[gnu::cold]] void set_expiry(Job& job);
+  bool expiry_is_due(Time now) const { return extended_ && expiries_.next() <= now; }
   void expire(Time now, Job* job, Output& out);
   void take_back(Time now, Job* job, Output& out);
   void end_lives(Time now, Output& out);
-  [[gnu::cold]] void withhold_for_expiry(Tube* tube);
   bool mark_dead(Job& job, DeathReason reason);
   void begin_attempts(Job& job);
   bool keeps_attempts(const Job& job) const;
   [[gnu::cold]] bool renew_life(Job& job);
-  void free_life(Job& job);
 
   // Tags (tags.cc).
   [[gnu::cold]] void set_tags(Job& job, const JobTags& tags);
@@ -464,13 +454,7 @@ class Engine {
   Notice give(Session& session, Time now, Job* job);
   void give_back_held(Session& session, Time now, std::uint32_t& budget, Output& out);
 
-  // Waits for jobs (waits.cc). Called after the job was removed or buried, or after a flush, if
-  // job_waiters_ is not empty. O(waiting sessions).
   [[gnu::cold]] void job_has_ended(Time now, JobId job, Notice::Kind kind, Output& out);
-  [[gnu::cold]] void end_job_waits(JobId job, Notice::Kind kind, Output& out);
-  [[gnu::cold]] void end_flushed_waits(Output& out);
-  [[gnu::cold]] void end_hidden_waits(const Job& job, Output& out);
-  [[gnu::cold]] void end_job_wait(Session& session);
 
   [[gnu::cold]] void add_rules(Deadlines& next) const;
   // Work that earlier calls have left to advance().
@@ -510,6 +494,7 @@ class Engine {
   bool extended_ = false;
   TagRecords tag_records_;
   UniqueKeys unique_keys_;
+  Expiries expiries_;
   ConcurrencyKeys concurrency_keys_;
   Groups groups_;
   ReservationLimits reservation_limits_;
@@ -517,9 +502,7 @@ class Engine {
   Tube* default_tube_;
   // The tubes at the front of the list whose policies may be those of former patterns.
   std::size_t tubes_with_old_patterns_ = 0;
-  bool giving_ = true;               // set_giving(); false only if extended_
-  ExpiryHeap expiries_;              // each job that expires, until that is due
-  std::vector<TubeRef> late_tubes_;  // withheld until no expiry is due
+  bool giving_ = true;  // set_giving(); false only if extended_
   std::uint64_t next_arrival_ = 0;
   std::uint64_t watch_count_ = 0;  // entries of all watch lists
   EngineInfo counts_;              // only the counts that no other member has

@@ -26,7 +26,7 @@ std::uint64_t Engine::flush(Time now, std::string_view name, Output& out) {
     if (held->job->truncated()) --count;
   }
   end_flush(now, moves_.take_all_jobs(tube), count, out);
-  end_flushed_waits(out);
+  job_waiters_.jobs_were_flushed(jobs_, out);
   serve_waiting(now, out);
   return count;
 }
@@ -46,7 +46,7 @@ std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view name, O
   FlushedBatch batch = moves_.take_jobs_at_rest(tube);
   const std::uint64_t count = batch.size();
   end_flush(now, std::move(batch), count, out);
-  end_flushed_waits(out);
+  job_waiters_.jobs_were_flushed(jobs_, out);
   serve_waiting(now, out);
   return count;
 }
@@ -130,7 +130,7 @@ std::uint32_t Engine::flush_slice(Time now, Slices& flush, FactSink& log, Output
     erase_job(job, exists ? static_cast<FactSink&>(out) : log);
     if (!exists) continue;
     count_deleted(*tube, 1);
-    end_job_waits(id, Notice::Kind::deleted, out);
+    job_waiters_.job_has_ended(id, Notice::Kind::deleted, out);
     --flush.left;
     ++removed;
   }

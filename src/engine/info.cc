@@ -8,6 +8,7 @@ namespace tubed::engine {
 EngineInfo Engine::info() const {
   EngineInfo info = counts_;
   info.jobs = moves_.counts();
+  info.waiting_for_jobs = job_waiters_.size();
   info.tubes = tubes_.size();
   info.watches = watch_count_;
   info.concurrency_keys = concurrency_keys_.reserved_keys();
@@ -86,7 +87,7 @@ TubeInfo Engine::info_of(const Tube& tube, Time now) {
 }
 
 std::optional<JobInfo> Engine::job_info(Time now, JobId id) const {
-  const Job* job = find_job(id);
+  const Job* job = jobs_.find_present(id);
   if (job == nullptr) return std::nullopt;
   JobInfo info{.id = job->id,
                .tube = job->tube->name,
@@ -116,7 +117,7 @@ std::optional<JobBody> body_of(const Job* job) {
 }  // namespace
 
 std::string_view Engine::tube_of(JobId id) const {
-  const Job* job = find_job(id);
+  const Job* job = jobs_.find_present(id);
   return job == nullptr ? std::string_view() : std::string_view(job->tube->name);
 }
 
@@ -128,14 +129,14 @@ std::optional<std::string_view> Engine::tube_of_held(SessionId session, JobId id
 }
 
 std::optional<SessionId> Engine::holder_of(JobId id) const {
-  const Job* job = find_job(id);
+  const Job* job = jobs_.find_present(id);
   if (job == nullptr || job->state != JobState::reserved || job->holder()->past)
     return std::nullopt;
   return job->holder()->id;
 }
 
 std::optional<JobBody> Engine::peek(JobId id) const {
-  return body_of(find_job(id));
+  return body_of(jobs_.find_present(id));
 }
 
 std::optional<JobBody> Engine::peek_next(SessionId session, Time now) {
@@ -226,7 +227,7 @@ JobPage Engine::list_jobs(std::string_view name, std::optional<JobState> state, 
   JobId id = std::max<JobId>(from, 1);
   for (std::uint32_t seen = 0; id < end && seen < kMaxIdsInPage && page.jobs.size() < limit;
        ++id, ++seen) {
-    const Job* job = find_job(id);
+    const Job* job = jobs_.find_present(id);
     if (job == nullptr || job->tube != tube || !is_listed(*job)) continue;
     page.jobs.push_back(id);
   }

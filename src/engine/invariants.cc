@@ -349,14 +349,13 @@ void Engine::check_invariants() const {
   check_session(sessions_.past(), limits_.short_watch_list);
   held += sessions_.past().held.size();
   TUBED_ASSERT(open == counts_.sessions && waiting == counts_.waiting);
-  TUBED_ASSERT(waiting_for_jobs == counts_.waiting_for_jobs);
   std::uint64_t job_waiters = 0;
   job_waiters_.for_each([&](JobId id, const Session& session) {
-    const Job* job = find_job(id);
+    const Job* job = jobs_.find_present(id);
     TUBED_ASSERT(session.awaited == id && job != nullptr && job->state != JobState::buried);
     ++job_waiters;
   });
-  TUBED_ASSERT(job_waiters == waiting_for_jobs);
+  TUBED_ASSERT(job_waiters == waiting_for_jobs && job_waiters == job_waiters_.size());
   TUBED_ASSERT(held == census.states.reserved);
   unique_keys_.check_invariants();
   check_concurrency(jobs_, concurrency_keys_);

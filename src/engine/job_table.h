@@ -28,6 +28,12 @@ class JobTable {
     return page == nullptr ? nullptr : page->jobs[id % kPageJobs].get();
   }
 
+  // Null also for a job that is flushed. O(1).
+  Job* find_present(JobId id) const {
+    Job* job = find(id);
+    return job == nullptr || job->flushed() ? nullptr : job;
+  }
+
   // The id of the next new job: 1 at first, and then above all ids that were used.
   JobId next_id() const { return next_id_; }
   void mark_used(JobId id) { next_id_ = std::max(next_id_, id + 1); }

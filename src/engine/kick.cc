@@ -14,7 +14,7 @@ void Engine::kick_one(Job* job, Output& out) {
 }
 
 bool Engine::kick_job(Time now, JobId id, TimeSpan delay, Output& out) {
-  Job* job = find_job(id);
+  Job* job = jobs_.find_present(id);
   if (job == nullptr) return false;
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
   if (delay.seconds.count > 0) {

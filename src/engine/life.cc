@@ -7,10 +7,7 @@
 // and emits the same facts as a command that does that: a log needs no policy to replay them. For
 // test mode it reports the retirement before the facts.
 //
-// The time when a job expires is worked out when it comes into a tube and when it comes to rest
-// (set_expiry). A job that is reserved or buried then stays as it is. So a heap of all jobs that
-// expire is enough: advance() takes the due jobs from it, a slice in each tick. While that is late,
-// best_ready() withholds a tube whose next job has expired.
+// When jobs expire: engine/expiries.h.
 #include <algorithm>
 #include <utility>
 
@@ -81,7 +78,7 @@ void Engine::apply_policy(Tube* tube) {
 // --- Coming back
 
 void Engine::come_back(Time now, Job* job, TimeSpan delay, Output& out) {
-  set_expiry(*job);
+  expiries_.set(*job);
   if (has_expired(*job, now)) return expire(now, job, out);
   const TubeRules* rules = job->tube->rules.get();
   if (const DeathReason reason = why_dead(*job); reason != DeathReason::none) {
@@ -111,7 +108,7 @@ void Engine::take_back(Time now, Job* job, Output& out) {
   if (job->truncated()) return drop_truncated(now, job, out);
   if (is_governed(*job)) {
     if (keeps_attempts(*job)) ++tag_records_.make_life(*job).marks.reserves;
-    set_expiry(*job);
+    expiries_.set(*job);
     if (has_expired(*job, now)) return expire(now, job, out);
   }
   moves_.make_ready(job);
@@ -165,7 +162,7 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
     } else {
       erase_with_cooldown(now, job, out);
     }
-    end_job_waits(id, Notice::Kind::deleted, out);
+    job_waiters_.job_has_ended(id, Notice::Kind::deleted, out);
     return remove_if_unwanted(now, from);
   }
   const bool was_dead = !marks_of(*job).dead_from.empty();
@@ -179,7 +176,7 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
     ++from->bury_count;
     moves_.attach_buried(job);
     emit_placed(*job, out);
-    return end_job_waits(id, Notice::Kind::buried, out);
+    return job_waiters_.job_has_ended(id, Notice::Kind::buried, out);
   }
   Tube* tube = tubes_.find(to);
   if (tube == nullptr) tube = add_tube(now, to);  // beyond the limit if need be
@@ -188,38 +185,15 @@ void Engine::retire(Time now, Job* job, const std::string& to, DeathReason reaso
   const bool keeps_key = enter_tube(now, *job, tube, out);
   moves_.attach_ready(job);
   serve_queue_.push(tube);
-  set_expiry(*job);
+  expiries_.set(*job);
   emit_placed(*job, out);
   out.fact(Moved{.id = id, .tube = tube->name, .keeps_key = keeps_key});
   unit.end();
-  end_job_waits(id, Notice::Kind::buried, out);
+  job_waiters_.job_has_ended(id, Notice::Kind::buried, out);
   remove_if_unwanted(now, from);
 }
 
 // --- Expiry
-
-bool Engine::has_expired(const Job& job, Time now) {
-  const LifeRecord* life = job.life();
-  return life != nullptr && life->expires <= now;
-}
-
-// Works out when the job expires.
-void Engine::set_expiry(Job& job) {
-  const LifeRecord* life = job.life();
-  const TubeRules* rules = job.tube->rules.get();
-  Seconds ttl = rules == nullptr ? Seconds() : rules->policy.ttl;
-  if (life != nullptr && life->time_to_live) ttl = *life->time_to_live;
-  const bool expired_before = life != nullptr && life->marks.reason == DeathReason::expired;
-  if (ttl.count > 0 && !expired_before) {
-    LifeRecord& limited = tag_records_.make_life(job);
-    limited.expires = job.created + ttl;
-    expiries_.set(true, {limited.expires, job.id}, &limited);
-  } else if (life != nullptr) {
-    job.life()->expires = kNever;
-    expiries_.set(false, {}, job.life());
-    tag_records_.drop_empty(job);
-  }
-}
 
 void Engine::expire(Time now, Job* job, Output& out) {
   ++counts_.expired_jobs;
@@ -232,27 +206,11 @@ void Engine::expire(Time now, Job* job, Output& out) {
 void Engine::end_lives(Time now, Output& out) {
   std::uint32_t budget = limits_.work_per_turn;
   for (; budget > 0 && expiry_is_due(now); --budget) {
-    LifeRecord* life = expiries_.top();
-    expiries_.erase(life);
-    Job* job = life->job;
+    Job* job = expiries_.take_next();
     const bool rests = job->state == JobState::ready || job->state == JobState::delayed;
     if (rests && !job->flushed()) expire(now, job, out);
   }
-  if (expiry_is_due(now)) return;
-  for (const TubeRef& late : std::exchange(late_tubes_, {})) {
-    Tube* tube = tubes_.find(late);
-    if (tube == nullptr) continue;
-    tube->set_withheld(Withheld::expiry_late, false);
-    tubes_.update_giving(tube);
-    serve_queue_.push(tube);
-  }
-}
-
-// Until the expiry is no longer late.
-void Engine::withhold_for_expiry(Tube* tube) {
-  tube->set_withheld(Withheld::expiry_late, true);
-  tubes_.update_giving(tube);
-  late_tubes_.push_back({.index = tube->index, .number = tube->number});
+  if (!expiry_is_due(now)) expiries_.give_again();
 }
 
 // --- Marks
@@ -301,13 +259,8 @@ bool Engine::renew_life(Job& job) {
     if (marks.reason != DeathReason::expired) marks.reason = DeathReason::none;
     tag_records_.set_marks(job, marks);
   }
-  set_expiry(job);
+  expiries_.set(job);
   return was_dead || marks_of(job) != before;
-}
-
-void Engine::free_life(Job& job) {
-  expiries_.set(false, {}, job.life());
-  tag_records_.free_life(job);
 }
 
 void Engine::end_replay() {
@@ -318,7 +271,7 @@ void Engine::end_replay() {
   jobs_.for_each([&](const Job& job) {
     if (!job.flushed() && is_governed(job)) jobs.push_back(jobs_.find(job.id));
   });
-  for (Job* job : jobs) set_expiry(*job);
+  for (Job* job : jobs) expiries_.set(*job);
 }
 
 }  // namespace tubed::engine

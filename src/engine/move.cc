@@ -11,7 +11,7 @@ namespace tubed::engine {
 
 Engine::MoveResult Engine::move_job(SessionId session, Time now, JobId id, std::string_view tube,
                                     const std::optional<NewPlace>& place, Output& out) {
-  Job* job = find_job(id);
+  Job* job = jobs_.find_present(id);
   if (job == nullptr) return MoveResult::not_found;
   const bool reserved = job->state == JobState::reserved;
   if (reserved && !holds(session, *job)) return MoveResult::not_found;
@@ -87,7 +87,7 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   out.fact(Moved{.id = job->id, .tube = to->name, .keeps_key = keeps_key});
   unit.end();
   if (!job_waiters_.empty()) [[unlikely]]
-    end_hidden_waits(*job, out);
+    job_waiters_.job_has_moved(*job, out);
   remove_if_unwanted(now, from);
 }
 
@@ -100,7 +100,7 @@ bool Engine::enter_tube(Time now, Job& job, Tube* to, FactSink& out) {
 }
 
 std::optional<bool> Engine::reprioritize(JobId id, Priority priority, Output& out) {
-  Job* job = find_job(id);
+  Job* job = jobs_.find_present(id);
   if (job == nullptr) return std::nullopt;
   if (job->state == JobState::reserved) return false;
   set_priority(*job, priority, out);

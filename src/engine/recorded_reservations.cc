@@ -24,7 +24,7 @@ void Engine::emit_if_held(const Job& job, FactSink& sink) const {
 }
 
 void Engine::replay_held(Time now, const Held& held) {
-  Job* job = find_job(held.id);
+  Job* job = jobs_.find_present(held.id);
   if (job == nullptr) return;
   if (job->state == JobState::reserved) {
     job->deadline = held.until;

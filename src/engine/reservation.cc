@@ -11,6 +11,14 @@
 
 namespace tubed::engine {
 
+namespace {
+
+Time end_of(Wait wait, Time now) {
+  return wait.limit == Wait::kForever ? kNever : now + wait.limit;
+}
+
+}  // namespace
+
 // --- Reserving and waiting
 
 // The only place where a session gets a job.
@@ -44,7 +52,7 @@ std::optional<Notice> Engine::reserve(SessionId id, Time now, Wait wait) {
   }
   session.waiting = true;
   session.arrival = next_arrival_++;
-  session.wait_until = wait.limit == Wait::kForever ? kNever : now + wait.limit;
+  session.wait_until = end_of(wait, now);
   entries_walked_ += session.watches.size();
   for (WatchEntry& watch : session.watches) {
     watch.tube->waiting.push_back(&watch);
@@ -73,7 +81,7 @@ void Engine::cancel_wait(SessionId id) {
 
 std::optional<JobBody> Engine::reserve_job(SessionId id, Time now, JobId job_id) {
   Session& session = sessions_.at(id);
-  Job* job = find_job(job_id);
+  Job* job = jobs_.find_present(job_id);
   if (job == nullptr || job->state == JobState::reserved) return std::nullopt;
   // A buried job has no time to live.
   const bool expires = job->state != JobState::buried && has_expired(*job, now);
@@ -134,7 +142,7 @@ Job* Engine::best_that_lives(const Session& session, Time now) {
   for (;;) {
     Job* job = best_by_priority(session);
     if (job == nullptr || !has_expired(*job, now)) return job;
-    withhold_for_expiry(job->tube);
+    expiries_.withhold(job->tube);
   }
 }
 
@@ -165,7 +173,7 @@ Job* Engine::best_that_lives(const Session& session, Time now) {
 
 void Engine::end_wait(Session& session) {
   if (session.awaited != 0) [[unlikely]]
-    return end_job_wait(session);
+    return job_waiters_.remove(session);
   entries_walked_ += session.watches.size();
   for (WatchEntry& watch : session.watches) {
     watch.tube->waiting.erase(&watch);
@@ -227,6 +235,29 @@ void Engine::serve_queued(Time now, Output& out) {
   }
 }
 
+std::optional<Notice> Engine::wait_for_job(SessionId id, Time now, JobId job_id, Wait wait) {
+  Session& session = sessions_.at(id);
+  TUBED_ASSERT(!session.waiting);
+  const auto answer = [&](Notice::Kind kind) {
+    return Notice{.session = id, .kind = kind, .job = job_id, .body = {}};
+  };
+  const Job* job = jobs_.find_present(job_id);
+  if (job == nullptr) return answer(Notice::Kind::not_found);
+  if (job->state == JobState::buried) return answer(Notice::Kind::buried);
+  if (wait.limit <= Duration::zero()) return answer(Notice::Kind::timed_out);
+  extended_ = true;
+  session.arrival = next_arrival_++;
+  job_waiters_.add(session, job_id, end_of(wait, now));
+  return {};
+}
+
+// Called after a client has deleted or buried a job: its end may concern sessions that wait for it,
+// and make room for other jobs.
+void Engine::job_has_ended(Time now, JobId job, Notice::Kind kind, Output& out) {
+  job_waiters_.job_has_ended(job, kind, out);
+  serve_waiting(now, out);
+}
+
 // --- Time
 
 Deadlines Engine::next_deadlines() const {
@@ -240,7 +271,7 @@ Deadlines Engine::next_deadlines() const {
 // The deadlines of policies and tags.
 void Engine::add_rules(Deadlines& next) const {
   next.closing = has_unfinished();
-  if (!expiries_.empty()) next.delay = std::min(next.delay, expiries_.top_key().deadline);
+  next.delay = std::min(next.delay, expiries_.next());
   next.pause = std::min(next.pause, deadlines_.next_rate());
 }
 
@@ -259,8 +290,9 @@ void Engine::advance(Time now, Output& out) {
 }
 
 bool Engine::has_unfinished() const {
-  return sessions_.has_closing() || (extended_ && (groups_.has_complete() || !late_tubes_.empty() ||
-                                                   tubes_with_old_patterns_ > 0));
+  return sessions_.has_closing() ||
+         (extended_ &&
+          (groups_.has_complete() || expiries_.has_withheld() || tubes_with_old_patterns_ > 0));
 }
 
 // True if work is left that makes jobs ready at or before now.

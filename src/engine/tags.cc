@@ -27,7 +27,7 @@ void Engine::set_tags(Job& job, const JobTags& tags) {
     extended_ = true;
     groups_.add(job, tags.group, tags.after);
   }
-  set_expiry(job);
+  expiries_.set(job);
 }
 
 void Engine::add_concurrency(Job& job, const JobTags& tags) {
@@ -55,7 +55,7 @@ PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& 
 
 // The job is about to be removed. Its memory is then that of its body alone.
 void Engine::free_tags(Job& job) {
-  if (job.life() != nullptr) free_life(job);
+  if (job.life() != nullptr) expiries_.free_life(job);
   if (job.concurrency() != nullptr) concurrency_keys_.remove(job);
   if (job.groups() != nullptr) groups_.remove(job);
   unique_keys_.remove(job);
