@@ -1,10 +1,7 @@
-// Engine: emitting facts and replaying them (the replay law is in engine/fact.h).
+// Engine: its durable state as facts, and replaying them (the replay law is in engine/fact.h).
 //
-// resting_place() is the central function: it gives the durable place of a job from the job's
-// present state, also while the job is reserved. All facts about jobs are made from it, so
-// emit_placed(), visit_durable() and describe() agree. The replay functions do the same moves as
-// the commands (detach, then attach), but emit nothing and serve no session, since no session is
-// open.
+// The replay functions do the same moves as the commands, but emit nothing and serve no session,
+// since no session is open.
 #include <algorithm>
 
 #include "base/overloaded.h"
@@ -14,17 +11,6 @@
 namespace tubed::engine {
 
 namespace {
-
-// The durable place of a job. While the job is reserved, this is the place where it was before.
-Placement resting_place(const Job& job) {
-  const bool delayed = job.resting_state == JobState::delayed;
-  const bool buried = job.resting_state == JobState::buried;
-  return {.state = job.resting_state,
-          .priority = job.priority,
-          .delay = job.delay(),
-          .until = delayed ? job.made_history->resting_until : Time(),
-          .bury_order = buried ? job.made_history->bury_order : 0};
-}
 
 // A record with a valid checksum may have any number as a time. The nearest time that is `farthest`
 // from now, so that differences of times do not overflow. Never kNever.
@@ -52,74 +38,15 @@ bool is_buried_there(const Job& job, const Placement& place) {
          !TUBED_PLANTED(buried_place_is_searched);
 }
 
-Added as_added(const Job& job) {
-  JobCounters counters = job.counters();
-  if (job.state == JobState::reserved) --counters.reserves;  // this reservation is not durable
-  return {.id = job.id,
-          .tube = job.tube->name,
-          .ttr = job.ttr,
-          .created = job.created,
-          .body = job.body,
-          .place = resting_place(job),
-          .counters = counters};
-}
-
-Added as_it_rests(const Job& job, Time now) {
-  Added added = as_added(job);
-  // The delay has ended, even if advance() has not made the job ready yet. But a job that waits for
-  // a group may be held then.
-  const bool delayed = added.place.state == JobState::delayed && !job.waits_for_group();
-  if (delayed && added.place.until <= now) {
-    added.place.state = JobState::ready;
-    added.place.until = {};
-  }
-  return added;
-}
-
-void emit(const Added& added, const JobTags& tags, const JobMarks& marks, FactSink& sink) {
-  if (!tags.any() && !marks.any()) return sink.fact(added);
-  sink.fact(AddedWithTags{added, tags, marks});
-}
-
-void emit(const Placed& placed, const JobMarks& marks, FactSink& sink) {
-  if (!marks.any()) return sink.fact(placed);
-  sink.fact(PlacedWithMarks{placed, marks});
-}
-
-void emit(const UniqueKey& key, FactSink& sink) {
-  sink.fact(Remembered{.id = key.id, .tube = key.tube->tube, .key = *key.name, .until = key.until});
-}
-
 }  // namespace
-
-// Of a job without tags.
-void Engine::emit_added(const Job& job, Output& out) {
-  out.fact(as_added(job));
-}
-
-void Engine::emit_placed(const Job& job, Output& out) {
-  const auto placed = [&job] {
-    return Placed{.id = job.id, .place = resting_place(job), .counters = job.counters()};
-  };
-  if (job.tags() != nullptr) [[unlikely]]
-    return emit(placed(), marks_of(job), out);
-  out.fact(placed());
-}
-
-// As emit_placed(), also of a reserved job.
-void Engine::emit_resting_place(const Job& job, Output& out) {
-  const Added resting = as_added(job);
-  const Placed placed{.id = job.id, .place = resting.place, .counters = resting.counters};
-  emit(placed, marks_of(job), out);
-}
 
 void Engine::describe(Time now, JobId id, FactSink& sink) const {
   if (const Job* job = jobs_.find_present(id); job != nullptr) {
-    emit(as_it_rests(*job, now), tags_of(*job), marks_of(*job), sink);
+    emit_job(*job, now, sink);
     return emit_if_held(*job, sink);
   }
   const UniqueKey* key = unique_keys_.of_deleted_job(id);
-  if (key != nullptr && !key->tube->flushed && key->until > now) return emit(*key, sink);
+  if (key != nullptr && !key->tube->flushed && key->until > now) return emit_cooldown(*key, sink);
   sink.fact(Removed{.id = id});
 }
 
@@ -127,22 +54,20 @@ void Engine::describe_delay(Time now, JobId id, FactSink& sink) const {
   const Job* job = jobs_.find_present(id);
   if (job == nullptr) {
     const UniqueKey* key = unique_keys_.of_deleted_job(id);
-    if (key != nullptr && !key->tube->flushed) emit(*key, sink);
+    if (key != nullptr && !key->tube->flushed) emit_cooldown(*key, sink);
     return;
   }
   // A job whose delay has ended is ready and keeps its delay as a value. No fact was emitted then.
   const bool was_delayed = job->resting_state == JobState::ready && job->delay().count > 0;
   if (job->resting_state != JobState::delayed && !was_delayed) return emit_if_held(*job, sink);
-  const Added resting = as_it_rests(*job, now);
-  const Placed placed{.id = id, .place = resting.place, .counters = resting.counters};
-  emit(placed, marks_of(*job), sink);
+  emit_place_at(*job, now, sink);
   emit_if_held(*job, sink);
 }
 
 void Engine::visit_durable(Time now, FactSink& sink) const {
   jobs_.for_each([&](const Job& job) {
     if (job.flushed()) return;
-    emit(as_it_rests(job, now), tags_of(job), marks_of(job), sink);
+    emit_job(job, now, sink);
     emit_if_held(job, sink);
   });
   for (const auto& tube : tubes_.all()) {
@@ -154,7 +79,7 @@ void Engine::visit_durable(Time now, FactSink& sink) const {
     sink.fact(Removed{.id = jobs_.next_id() - 1});
   }
   unique_keys_.for_each_cooldown([&](const UniqueKey& key) {
-    if (key.until > now) emit(key, sink);
+    if (key.until > now) emit_cooldown(key, sink);
   });
   policies_.for_each([&](std::string_view tube, std::string_view key, std::string_view value) {
     sink.fact(PolicySet{.tube = tube, .key = key, .value = value});
@@ -197,9 +122,19 @@ void Engine::replay(Time now, const Fact& fact) {
              fact);
 }
 
+void Engine::end_replay() {
+  if (groups_.deferred()) groups_.end_deferral();
+  moves_.order_buried();
+  if (!policies_.any() && expiries_.empty()) return;
+  std::vector<Job*> jobs;
+  jobs_.for_each([&](const Job& job) {
+    if (!job.flushed() && lives_.governs(job)) jobs.push_back(jobs_.find(job.id));
+  });
+  for (Job* job : jobs) expiries_.set(*job);
+}
+
 void Engine::replay_added(Time now, const Added& added, bool waits) {
-  Tube* tube = tubes_.find(added.tube);
-  if (tube == nullptr) tube = add_tube(now, added.tube);  // an accepted job outweighs the limit
+  Tube* tube = registry_.find_or_add_for_job(now, added.tube);
   Job* job = jobs_.add(added.id);
   job->tube = tube;
   job->body = added.body;
@@ -234,25 +169,22 @@ void Engine::replay_removed(Time now, const Removed& removed) {
   }
   if (job->flushed()) return forget_flushed(job);
   Tube* tube = job->tube;
-  if (job->tags() != nullptr) free_tags(*job);
+  if (job->tags() != nullptr) tags_.free(*job);
   moves_.detach(job);
   memory_.give_back(job->body.size());
   jobs_.remove(removed.id);
-  if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
+  registry_.remove_if_unwanted(now, tube);
 }
 
 void Engine::replay_paused(Time now, const Paused& paused) {
   const bool holds = paused.duration.count > 0 && paused.until > now;
-  Tube* tube = tubes_.find(paused.tube);
-  if (tube == nullptr) {
-    if (!holds) return;
-    tube = add_tube(now, paused.tube);
-  }
+  if (!holds && tubes_.find(paused.tube) == nullptr) return;
+  Tube* tube = registry_.find_or_add_for_job(now, paused.tube);
   tube->pause = holds ? paused.duration : Seconds{};
   tube->pause_until = paused.until;
-  set_paused(tube, holds);
+  registry_.set_paused(tube, holds);
   tubes_.update_giving(tube);
-  if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
+  registry_.remove_if_unwanted(now, tube);
 }
 
 void Engine::replay_flushed(Time now, const Flushed& flushed) {
@@ -260,7 +192,7 @@ void Engine::replay_flushed(Time now, const Flushed& flushed) {
   Tube* tube = tubes_.find(flushed.tube);
   if (tube == nullptr) return;
   add_flushed(moves_.take_all_jobs(tube));
-  if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
+  registry_.remove_if_unwanted(now, tube);
 }
 
 void Engine::add_job(Time now, const Added& added, const JobTags& tags, const JobMarks& marks,
@@ -275,9 +207,9 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, const Jo
   Unit unit(out, !tags.unique_key.empty());
   if (unique_keys_.taken(now, added.tube, tags.unique_key, out) != nullptr) kept.unique_key = {};
   memory_.give_back_part(tags_memory(tags) - tags_memory(kept) + marks_memory(tags, marks));
-  if (kept.any()) set_tags(*job, kept);
+  if (kept.any()) tags_.set(*job, kept);
   if (marks.any()) tag_records_.set_marks(*job, marks);
-  if (is_governed(*job)) expiries_.set(*job);
+  if (lives_.governs(*job)) expiries_.set(*job);
   if (!marks.after_done) moves_.wait_for_group(job);
   ++job->tube->total_jobs;
   ++job->tube->metrics->put_count;
@@ -290,7 +222,7 @@ void Engine::add_job(Time now, const Added& added, const JobTags& tags, const Jo
 
 void Engine::add_tags(Job& job, const JobTags& tags) {
   memory_.restore_part(tags_memory(tags));
-  set_tags(job, tags);
+  tags_.set(job, tags);
 }
 
 void Engine::replay_remembered(const Remembered& remembered) {
@@ -315,8 +247,7 @@ void Engine::replay_moved(Time now, const Moved& moved) {
   const Seconds cooldown = tags_of(*job).cooldown;
   if (!key.empty()) unique_keys_.forget(job->tags()->unique);
   moves_.detach(job);
-  Tube* to = tubes_.find(moved.tube);
-  if (to == nullptr) to = add_tube(now, moved.tube);
+  Tube* to = registry_.find_or_add_for_job(now, moved.tube);
   job->tube = to;
   job->epoch = to->epoch;
   if (moved.keeps_key && !key.empty()) {
@@ -325,7 +256,7 @@ void Engine::replay_moved(Time now, const Moved& moved) {
     job->tags()->cooldown = cooldown;
   }
   attach_placed(now, job, place, job->waits_for_group());
-  if (from != default_tube_ && !from->wanted()) remove_tube(now, from);
+  registry_.remove_if_unwanted(now, from);
 }
 
 // A later version of the server may know other keys.
@@ -336,8 +267,8 @@ void Engine::replay_policy(Time now, const PolicySet& set) {
   policies_.set(set.tube, *key, is_set ? set.value : std::string_view());
   Tube* tube = tubes_.find(set.tube);
   if (tube == nullptr) return;
-  apply_policy(tube);
-  remove_if_unwanted(now, tube);
+  registry_.apply_policy(tube);
+  registry_.remove_if_unwanted(now, tube);
 }
 
 // `waits`: the end of its delay does not make the job ready by itself.

@@ -3,8 +3,8 @@
 // until its own change is complete.
 //
 // A tube is created by the first use, watch or put that names it and removed by
-// remove_if_unwanted() when no session, job or pause needs it. Each place that drops such a need
-// calls it.
+// registry_.remove_if_unwanted() when no session, job or pause needs it. Each place that drops such
+// a need calls it.
 #include "engine/engine.h"
 
 #include <algorithm>
@@ -16,13 +16,19 @@ Engine::Engine(const Limits& limits)
       job_waiters_(deadlines_, entries_walked_),
       tag_records_(limits_, memory_, extended_),
       unique_keys_(jobs_, tag_records_, memory_),
-      expiries_(tubes_, serve_queue_, tag_records_),
       concurrency_keys_(limits_, tubes_, serve_queue_, memory_, entries_walked_),
       groups_(memory_),
+      expiries_(tubes_, serve_queue_, tag_records_),
       reservation_limits_(tubes_, deadlines_, serve_queue_),
-      moves_(tubes_, deadlines_, serve_queue_, concurrency_keys_, groups_, reservation_limits_,
-             entries_walked_, extended_),
-      default_tube_(add_tube(Time(), kDefaultTube)) {}
+      registry_(limits_, tubes_, tube_metrics_, policies_, deadlines_, flushed_, expiries_,
+                reservation_limits_, extended_),
+      moves_(tubes_, deadlines_, serve_queue_, concurrency_keys_, groups_, unique_keys_,
+             reservation_limits_, entries_walked_, extended_),
+      tags_(tag_records_, unique_keys_, concurrency_keys_, groups_, expiries_, moves_, memory_,
+            extended_),
+      removal_(jobs_, moves_, memory_, tags_, unique_keys_, registry_),
+      lives_(moves_, removal_, registry_, tag_records_, expiries_, job_waiters_, serve_queue_,
+             extended_) {}
 
 Engine::~Engine() = default;
 
@@ -32,10 +38,11 @@ SessionId Engine::open() {
   if (groups_.deferred() || moves_.is_in_disorder()) [[unlikely]]
     end_replay();
   Session& session = sessions_.open();
-  session.used = default_tube_;
-  ++default_tube_->using_count;
-  session.watches.push_back({.tube = default_tube_, .session = &session, .waiting_links = {}});
-  ++default_tube_->watching_count;
+  session.used = registry_.default_tube();
+  ++registry_.default_tube()->using_count;
+  session.watches.push_back(
+      {.tube = registry_.default_tube(), .session = &session, .waiting_links = {}});
+  ++registry_.default_tube()->watching_count;
   ++watch_count_;
   ++counts_.sessions;
   return session.id;
@@ -49,11 +56,11 @@ void Engine::close(SessionId id, Time now, Output& out) {
   if (session.producer) --counts_.producers;
   if (session.worker) --counts_.workers;
   --session.used->using_count;
-  remove_if_unwanted(now, session.used);
+  registry_.remove_if_unwanted(now, session.used);
   watch_count_ -= session.watches.size();
   for (const WatchEntry& watch : session.watches) {
     --watch.tube->watching_count;
-    remove_if_unwanted(now, watch.tube);
+    registry_.remove_if_unwanted(now, watch.tube);
   }
   session.watches.clear();
   session.watched.reset();
@@ -76,49 +83,27 @@ void Engine::give_back_held(Session& session, Time now, std::uint32_t& budget, O
   for (; budget > 0 && !session.held.empty(); --budget) give_back(now, session.held.top(), out);
 }
 
+void Engine::take_back(SessionId id, Time now, Output& out) {
+  Session& session = sessions_.at(id);
+  while (!session.held.empty()) lives_.take_back(now, session.held.top(), out);
+  serve_waiting(now, out);
+}
+
+void Engine::take_back(SessionId session, Time now, JobId id, Output& out) {
+  if (!tube_of_held(session, id)) return;
+  lives_.take_back(now, jobs_.find(id), out);
+  serve_waiting(now, out);
+}
+
 // --- Tubes
-
-Tube* Engine::find_or_add_tube(Time now, std::string_view name) {
-  Tube* tube = tubes_.find(name);
-  if (tube != nullptr) return tube;
-  return tubes_.size() >= limits_.tubes ? nullptr : add_tube(now, name);
-}
-
-Tube* Engine::add_tube(Time now, std::string_view name) {
-  Tube* tube = tubes_.add(name);
-  tube->metrics = tube_metrics_.open(name, tube, limits_, now);
-  if (policies_.any()) [[unlikely]]
-    apply_policy(tube);
-  return tube;
-}
-
-void Engine::remove_tube(Time now, Tube* tube) {
-  tube_metrics_.close(tube->metrics, limits_, now);
-  if (tube->rules != nullptr) deadlines_.set_rate_used(tube->rules.get(), false);
-  if (expiries_.has_withheld()) expiries_.forget(*tube);
-  const bool is_referred_to = tube->unremoved_flushes > 0;
-  std::unique_ptr<Tube> removed = tubes_.remove(tube);
-  if (is_referred_to) flushed_.keep(std::move(removed));
-}
-
-void Engine::remove_if_unwanted(Time now, Tube* tube) {
-  if (tube != default_tube_ && !tube->wanted()) remove_tube(now, tube);
-}
-
-// Called after `pause_until` has changed.
-void Engine::set_paused(Tube* tube, bool paused) {
-  if (tube->paused()) --tube->metrics->paused_count;
-  if (paused) ++tube->metrics->paused_count;
-  deadlines_.set_paused(tube, paused);
-}
 
 bool Engine::use(SessionId id, Time now, std::string_view name) {
   Session& session = sessions_.at(id);
-  Tube* tube = find_or_add_tube(now, name);
+  Tube* tube = registry_.find_or_add(now, name);
   if (tube == nullptr) return false;
   ++tube->using_count;
   --session.used->using_count;
-  remove_if_unwanted(now, session.used);
+  registry_.remove_if_unwanted(now, session.used);
   session.used = tube;
   return true;
 }
@@ -135,7 +120,7 @@ bool Engine::watch(SessionId id, Time now, std::string_view name, std::uint32_t 
   }
   if (session.watches.size() >= limits_.session_watches) return false;
   if (watch_count_ >= limits_.watches) return false;
-  Tube* tube = find_or_add_tube(now, name);
+  Tube* tube = registry_.find_or_add(now, name);
   if (tube == nullptr) return false;
   session.watches.push_back(
       {.tube = tube, .session = &session, .waiting_links = {}, .weight = weight});
@@ -167,7 +152,7 @@ bool Engine::ignore(SessionId id, Time now, std::string_view name) {
   }
   --tube->watching_count;
   --watch_count_;
-  remove_if_unwanted(now, tube);
+  registry_.remove_if_unwanted(now, tube);
   return true;
 }
 
@@ -198,22 +183,49 @@ bool Engine::pause(Time now, std::string_view name, TimeSpan duration, Output& o
   tube->pause = duration.seconds;
   tube->pause_until = now + duration;
   const bool paused = duration.seconds.count > 0;
-  set_paused(tube, paused);
+  registry_.set_paused(tube, paused);
   tubes_.update_giving(tube);
   out.fact(Paused{.tube = tube->name, .duration = tube->pause, .until = tube->pause_until});
   serve_queue_.push(tube);
   serve_waiting(now, out);
-  if (!paused) remove_if_unwanted(now, tube);
+  if (!paused) registry_.remove_if_unwanted(now, tube);
   return true;
+}
+
+// --- Policies
+
+bool Engine::set_policy(Time now, std::string_view name, PolicyKey key, std::string_view value,
+                        Output& out) {
+  const bool is_set = policies_.is_set(name, key);
+  if (value == kNoPolicyValue && !is_set) return true;
+  if (!is_set && policies_.count() >= limits_.policies) return false;
+  const std::string_view key_name = policy_keys()[static_cast<std::size_t>(key)].name;
+  out.fact(PolicySet{.tube = name, .key = key_name, .value = value});
+  policies_.set(name, key, value == kNoPolicyValue ? std::string_view() : value);
+  if (Tube* tube = tubes_.find(name); tube != nullptr) {
+    registry_.apply_policy(tube);
+    serve_waiting(now, out);
+    registry_.remove_if_unwanted(now, tube);
+  }
+  return true;
+}
+
+void Engine::set_patterns(Time now, std::vector<TubePattern> patterns, Output& out) {
+  if (patterns.empty() && policies_.patterns().empty()) return;
+  policies_.set_patterns(std::move(patterns));
+  extended_ = true;
+  registry_.begin_patterns();
+  registry_.apply_patterns(now, limits_.work_per_turn);
+  serve_waiting(now, out);
 }
 
 // --- Jobs
 
 void Engine::give_back(Time now, Job* job, Output& out) {
   if (job->truncated()) [[unlikely]]
-    return drop_truncated(now, job, out);
-  if (is_governed(*job)) [[unlikely]]
-    return come_back(now, job, {}, out);
+    return removal_.drop_truncated(now, job, out);
+  if (lives_.governs(*job)) [[unlikely]]
+    return lives_.come_back(now, job, {}, out);
   moves_.make_ready(job);
   emit_placed(*job, out);
 }
@@ -265,7 +277,7 @@ JobId Engine::put(SessionId id, Time now, PutRequest request, Output& out) {
 
 std::optional<JobId> Engine::put_in_tube(Time now, std::string_view name, PutRequest request,
                                          Output& out) {
-  Tube* tube = find_or_add_tube(now, name);
+  Tube* tube = registry_.find_or_add(now, name);
   if (tube == nullptr) return std::nullopt;
   const Job* job = insert_out_of_line(tube, now, request);
   emit_added(*job, out);
@@ -285,14 +297,14 @@ std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, 
   }
   Unit unit(out, is_over);
   if (is_over) unique_keys_.end(key, out);
-  Tube* tube = find_or_add_tube(now, name);
+  Tube* tube = registry_.find_or_add(now, name);
   Job* job = insert_out_of_line(tube, now, request);
   JobTags kept = tags;
   const bool ttr_is_raised =
       tube->rules != nullptr && job->ttr.count <= tube->rules->policy.min_ttr.count;
   if (ttr_is_raised) kept.ttr_short_by_ms = 0;
   memory_.give_back_part(tags_memory(tags) - tags_memory(kept));
-  if (kept.any()) set_tags(*job, kept);
+  if (kept.any()) tags_.set(*job, kept);
   moves_.wait_for_group(job);
   describe(now, job->id, out);
   unit.end();
@@ -302,13 +314,19 @@ std::optional<PutResult> Engine::put_with_tags(Time now, std::string_view name, 
   return result;
 }
 
-// Or its tags are free already.
-[[gnu::always_inline]] inline void Engine::erase_untagged(Job* job, FactSink& out) {
-  const JobId id = job->id;
-  moves_.detach(job);
-  return_memory(job->body.size());
-  jobs_.remove(id);
-  out.fact(Removed{.id = id});
+PutResult Engine::duplicate_of(const UniqueKey& key, Priority priority, Output& out) {
+  ++counts_.deduplicated_jobs;
+  PutResult result;
+  result.id = key.id;
+  result.added = false;
+  if (key.has_cooldown()) return result;
+  Job* job = jobs_.find(key.id);
+  result.state = job->state;
+  ++job->tube->metrics->deduplicated_count;
+  if (priority >= job->priority) return result;
+  result.lowered_to = priority;
+  set_priority(*job, priority, out);
+  return result;
 }
 
 bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
@@ -318,41 +336,18 @@ bool Engine::remove(SessionId id, Time now, JobId job_id, Output& out) {
     if (!holds(id, *job)) return false;
     job->tube->metrics->reserve_to_delete.add(now - job->history().reserved_at);
   }
-  delete_job(now, job, out);
+  removal_.remove(now, job, out);
   if (extended_) [[unlikely]]
     job_has_ended(now, job_id, Notice::Kind::deleted, out);
   return true;
 }
 
-// For a client, so that its unique key may have a cooldown.
-[[gnu::always_inline]] inline void Engine::delete_job(Time now, Job* job, FactSink& out) {
-  Tube* tube = job->tube;
-  count_deleted(*tube, 1);
-  if (job->tags() != nullptr) [[unlikely]] {
-    erase_with_cooldown(now, job, out);
-  } else {
-    erase_untagged(job, out);
-  }
-  remove_if_unwanted(now, tube);
-}
-
 bool Engine::remove_held(Time now, JobId id, Output& out) {
   Job* job = jobs_.find_present(id);
   if (job == nullptr) return false;
-  delete_job(now, job, out);
+  removal_.remove(now, job, out);
   job_has_ended(now, id, Notice::Kind::deleted, out);
   return true;
-}
-
-void Engine::count_deleted(Tube& tube, std::uint64_t jobs) {
-  tube.delete_count += jobs;
-  tube.metrics->delete_count += jobs;
-}
-
-void Engine::erase_job(Job* job, FactSink& out) {
-  if (job->tags() != nullptr) [[unlikely]]
-    free_tags(*job);
-  erase_untagged(job, out);
 }
 
 Job* Engine::held_by(SessionId session, JobId id) {
@@ -368,8 +363,8 @@ bool Engine::release(SessionId session, Time now, JobId id, Priority priority, T
   job->priority = priority;
   job->set_delay(delay.seconds);
   ++job->history().counters.releases;
-  if (is_governed(*job)) [[unlikely]] {
-    come_back(now, job, delay, out);
+  if (lives_.governs(*job)) [[unlikely]] {
+    lives_.come_back(now, job, delay, out);
     serve_waiting(now, out);
     return true;
   }

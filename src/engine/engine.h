@@ -38,8 +38,10 @@
 #include "engine/job.h"
 #include "engine/job_memory.h"
 #include "engine/job_moves.h"
+#include "engine/job_removal.h"
 #include "engine/job_table.h"
 #include "engine/job_waiters.h"
+#include "engine/lives.h"
 #include "engine/output.h"
 #include "engine/policies.h"
 #include "engine/requests.h"
@@ -48,7 +50,9 @@
 #include "engine/session_table.h"
 #include "engine/tag_memory.h"
 #include "engine/tag_records.h"
+#include "engine/tags.h"
 #include "engine/tube_metrics.h"
+#include "engine/tube_registry.h"
 #include "engine/tube_table.h"
 #include "engine/types.h"
 #include "engine/unique_keys.h"
@@ -173,9 +177,7 @@ class Engine {
                                                        PutRequest job, const JobTags& tags,
                                                        Output& out);
   // False: a job cannot be put into that tube, because it would be one tube too many. O(log tubes).
-  bool has_room_for_tube(std::string_view tube) const {
-    return tubes_.size() < limits_.tubes || tubes_.find(tube) != nullptr;
-  }
+  bool has_room_for_tube(std::string_view tube) const { return registry_.has_room_for(tube); }
   // Adds a job as a fact describes it, in a tube that is created beyond the limit if necessary. A
   // buried job is the last of its tube. A job whose unique key is taken is added without it. A job
   // that rests delayed until kNever is held. Precondition: no job has had an id as high, the caller
@@ -372,60 +374,26 @@ class Engine {
   }
   static TubeInfo info_of(const Tube& tube, Time now);
 
-  Tube* find_or_add_tube(Time now, std::string_view name);
-  Tube* add_tube(Time now, std::string_view name);
-  void remove_tube(Time now, Tube* tube);
-  void remove_if_unwanted(Time now, Tube* tube);
-  void set_paused(Tube* tube, bool paused);
   std::vector<WatchEntry>::iterator find_watch(Session& session, const Tube* tube);
 
   [[gnu::cold]] void take_over(Session& session, Job* job);
-  [[gnu::cold]] static void emit_held(const Job& job, FactSink& sink);
   void emit_if_held(const Job& job, FactSink& sink) const;
   Slices slices(std::string_view tube, JobState state, std::uint64_t bound) const;
-  static void emit_added(const Job& job, Output& out);
-  static void emit_placed(const Job& job, Output& out);
-  static void emit_resting_place(const Job& job, Output& out);
   Job* insert(Tube* tube, Time now, PutRequest& request);
   [[gnu::noinline]] Job* insert_out_of_line(Tube* tube, Time now, PutRequest& request);
   void give_back(Time now, Job* job, Output& out);
   void kick_one(Job* job, Output& out);
-  // True: a policy or a tag may decide about the job when it comes back.
-  bool is_governed(const Job& job) const {
-    return extended_ && (job.tube->rules != nullptr || job.life() != nullptr);
-  }
-  static void count_deleted(Tube& tube, std::uint64_t jobs);
-  void delete_job(Time now, Job* job, FactSink& out);
-  void erase_job(Job* job, FactSink& out);
   void move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>& place, Output& out);
   [[gnu::cold]] void set_priority(Job& job, Priority priority, Output& out);
-  void erase_untagged(Job* job, FactSink& out);
-  [[gnu::cold]] bool enter_tube(Time now, Job& job, Tube* to, FactSink& out);
 
   // Policies and lives (life.cc).
   static bool is_full(const Tube& tube) {
     return tube.rules != nullptr && tube.rules->is_full(tube.job_count());
   }
-  [[gnu::cold]] void apply_policy(Tube* tube);
-  [[gnu::cold]] void apply_patterns(Time now);
-  [[gnu::cold]] void come_back(Time now, Job* job, TimeSpan delay, Output& out);
-  static DeathReason why_dead(const Job& job);
-  void retire(Time now, Job* job, const std::string& to, DeathReason reason, Output& out);
   bool expiry_is_due(Time now) const { return extended_ && expiries_.next() <= now; }
-  void expire(Time now, Job* job, Output& out);
-  void take_back(Time now, Job* job, Output& out);
-  void end_lives(Time now, Output& out);
-  bool mark_dead(Job& job, DeathReason reason);
-  void begin_attempts(Job& job);
-  bool keeps_attempts(const Job& job) const;
-  [[gnu::cold]] bool renew_life(Job& job);
 
   // Tags (tags.cc).
-  [[gnu::cold]] void set_tags(Job& job, const JobTags& tags);
   [[gnu::cold]] PutResult duplicate_of(const UniqueKey& key, Priority priority, Output& out);
-  [[gnu::cold]] void free_tags(Job& job);
-  [[gnu::cold]] void erase_with_cooldown(Time now, Job* job, FactSink& out);
-  [[gnu::cold]] void drop_truncated(Time now, Job* job, FactSink& out);
 
   [[gnu::cold]] void limit_flushes(const Tube& tube, FactSink& out);
   [[gnu::cold]] void end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out);
@@ -435,7 +403,6 @@ class Engine {
 
   Job* first_of(Tube* tube, JobState state);
   static const Job* first_ready(const Tube& tube);
-  [[gnu::cold]] void add_concurrency(Job& job, const JobTags& tags);
 
   [[gnu::cold]] void release_held(Output& out);
 
@@ -494,14 +461,15 @@ class Engine {
   bool extended_ = false;
   TagRecords tag_records_;
   UniqueKeys unique_keys_;
-  Expiries expiries_;
   ConcurrencyKeys concurrency_keys_;
   Groups groups_;
+  Expiries expiries_;
   ReservationLimits reservation_limits_;
+  TubeRegistry registry_;
   JobMoves moves_;
-  Tube* default_tube_;
-  // The tubes at the front of the list whose policies may be those of former patterns.
-  std::size_t tubes_with_old_patterns_ = 0;
+  Tags tags_;
+  JobRemoval removal_;
+  Lives lives_;
   bool giving_ = true;  // set_giving(); false only if extended_
   std::uint64_t next_arrival_ = 0;
   std::uint64_t watch_count_ = 0;  // entries of all watch lists

@@ -60,11 +60,11 @@ void Engine::limit_flushes(const Tube& tube, FactSink& out) {
 // Steps 2 and 3.
 void Engine::end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out) {
   Tube* tube = batch.tube;
-  count_deleted(*tube, count);
+  JobRemoval::count_deleted(*tube, count);
   unique_keys_.flush(tube->name);
   add_flushed(std::move(batch));
   out.fact(Flushed{.tube = tube->name});
-  remove_if_unwanted(now, tube);
+  registry_.remove_if_unwanted(now, tube);
 }
 
 void Engine::add_flushed(FlushedBatch batch) {
@@ -99,16 +99,10 @@ void Engine::remove_flushed_job(FactSink& out) {
 void Engine::forget_flushed(Job* job) {
   const JobId id = job->id;
   const bool parked = job->concurrency() != nullptr && job->concurrency()->parked;
-  if (job->tags() != nullptr) free_tags(*job);
+  if (job->tags() != nullptr) tags_.free(*job);
   flushed_.erase(job, parked);  // and its tube, if that was removed and this is its last job
   return_memory(job->body.size());
   jobs_.remove(id);
-}
-
-void Engine::drop_truncated(Time now, Job* job, FactSink& out) {
-  Tube* tube = job->tube;
-  erase_job(job, out);
-  remove_if_unwanted(now, tube);
 }
 
 Slices Engine::begin_flush(std::string_view name, JobState state, std::uint64_t bound) const {
@@ -127,15 +121,15 @@ std::uint32_t Engine::flush_slice(Time now, Slices& flush, FactSink& log, Output
     }
     const JobId id = job->id;
     const bool exists = !job->truncated();
-    erase_job(job, exists ? static_cast<FactSink&>(out) : log);
+    removal_.erase(job, exists ? static_cast<FactSink&>(out) : log);
     if (!exists) continue;
-    count_deleted(*tube, 1);
+    JobRemoval::count_deleted(*tube, 1);
     job_waiters_.job_has_ended(id, Notice::Kind::deleted, out);
     --flush.left;
     ++removed;
   }
   serve_waiting(now, out);
-  if (tube != nullptr) remove_if_unwanted(now, tube);
+  if (tube != nullptr) registry_.remove_if_unwanted(now, tube);
   return removed;
 }
 

@@ -8,6 +8,8 @@ namespace tubed::engine {
 EngineInfo Engine::info() const {
   EngineInfo info = counts_;
   info.jobs = moves_.counts();
+  info.dead_jobs = lives_.dead_jobs();
+  info.expired_jobs = lives_.expired_jobs();
   info.waiting_for_jobs = job_waiters_.size();
   info.tubes = tubes_.size();
   info.watches = watch_count_;

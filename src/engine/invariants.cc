@@ -320,7 +320,7 @@ void Engine::check_invariants() const {
   std::uint64_t watching = 0;
   std::uint64_t users = 0;
   for (const auto& tube : tubes_.all()) {
-    check_tube(*tube, tube.get() == default_tube_, giving_);
+    check_tube(*tube, tube.get() == registry_.default_tube(), giving_);
     TUBED_ASSERT(tubes_.find(tube->name) == tube.get());
     TUBED_ASSERT(tubes_.all()[tube->list_index] == tube);
     TUBED_ASSERT(tubes_.at(tube->index) == tube.get());

@@ -174,6 +174,13 @@ void JobMoves::attach_to_past(Session& past, Time now, Job* job, Time until) {
   if (job->concurrency() != nullptr) concurrency_keys_.begin_reservation(*job);
 }
 
+bool JobMoves::enter_tube(Time now, Job& job, Tube* to, FactSink& out) {
+  const bool keeps_key = job.tube != to && unique_keys_.move(now, job, to->name, out);
+  job.tube = to;
+  job.epoch = to->epoch;
+  return keeps_key;
+}
+
 void JobMoves::make_ready(Job* job) {
   detach(job);
   attach_ready(job);

@@ -14,6 +14,7 @@
 
 #include "engine/concurrency_keys.h"
 #include "engine/deadline_index.h"
+#include "engine/fact.h"
 #include "engine/flushed_jobs.h"
 #include "engine/groups.h"
 #include "engine/info.h"
@@ -21,6 +22,7 @@
 #include "engine/reservation_limits.h"
 #include "engine/serve_queue.h"
 #include "engine/tube_table.h"
+#include "engine/unique_keys.h"
 
 namespace tubed::engine {
 
@@ -28,13 +30,15 @@ class JobMoves {
  public:
   // All of them outlive it. While `extended` is false, no job has tags and no tube a policy.
   JobMoves(TubeTable& tubes, DeadlineIndex& deadlines, ServeQueue& serve_queue,
-           ConcurrencyKeys& concurrency_keys, Groups& groups, ReservationLimits& reservation_limits,
-           std::uint64_t& entries_walked, const bool& extended)
+           ConcurrencyKeys& concurrency_keys, Groups& groups, UniqueKeys& unique_keys,
+           ReservationLimits& reservation_limits, std::uint64_t& entries_walked,
+           const bool& extended)
       : tubes_(tubes),
         deadlines_(deadlines),
         serve_queue_(serve_queue),
         concurrency_keys_(concurrency_keys),
         groups_(groups),
+        unique_keys_(unique_keys),
         reservation_limits_(reservation_limits),
         entries_walked_(entries_walked),
         extended_(extended) {}
@@ -55,6 +59,10 @@ class JobMoves {
   void attach_reserved(Session& holder, Time now, Job* job);
   // A reservation of earlier. It is not counted again for the statistics and the rate of its tube.
   [[gnu::cold]] void attach_to_past(Session& past, Time now, Job* job, Time until);
+
+  // Between detach() and attach: the job is in that tube from now on. True: it keeps its unique
+  // key. O(log keys).
+  [[gnu::cold]] bool enter_tube(Time now, Job& job, Tube* to, FactSink& out);
 
   // From any place; its tube is pushed into the serve queue.
   void make_ready(Job* job);
@@ -88,6 +96,7 @@ class JobMoves {
   ServeQueue& serve_queue_;
   ConcurrencyKeys& concurrency_keys_;
   Groups& groups_;
+  UniqueKeys& unique_keys_;
   ReservationLimits& reservation_limits_;
   std::uint64_t& entries_walked_;
   const bool& extended_;

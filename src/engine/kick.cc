@@ -7,8 +7,8 @@ namespace tubed::engine {
 
 void Engine::kick_one(Job* job, Output& out) {
   ++job->history().counters.kicks;
-  if (is_governed(*job)) [[unlikely]]
-    renew_life(*job);
+  if (lives_.governs(*job)) [[unlikely]]
+    lives_.renew(*job);
   moves_.make_ready(job);
   emit_placed(*job, out);
 }
@@ -19,7 +19,7 @@ bool Engine::kick_job(Time now, JobId id, TimeSpan delay, Output& out) {
   if (job->state != JobState::buried && job->state != JobState::delayed) return false;
   if (delay.seconds.count > 0) {
     ++job->history().counters.kicks;
-    if (is_governed(*job)) renew_life(*job);
+    if (lives_.governs(*job)) lives_.renew(*job);
     if (job->groups() != nullptr) job->groups()->end_waiting();
     moves_.detach(job);
     job->set_delay(delay.seconds);

@@ -15,7 +15,7 @@ Engine::MoveResult Engine::move_job(SessionId session, Time now, JobId id, std::
   if (job == nullptr) return MoveResult::not_found;
   const bool reserved = job->state == JobState::reserved;
   if (reserved && !holds(session, *job)) return MoveResult::not_found;
-  Tube* to = find_or_add_tube(now, tube);
+  Tube* to = registry_.find_or_add(now, tube);
   if (to == nullptr) return MoveResult::too_many_tubes;
   if (to != job->tube && is_full(*to)) return MoveResult::tube_full;
   move_to(now, job, to, place, out);
@@ -40,7 +40,7 @@ std::optional<std::uint32_t> Engine::move_slice(Time now, Slices& move, std::str
       move.left = 0;
       break;
     }
-    Tube* to = find_or_add_tube(now, tube);
+    Tube* to = registry_.find_or_add(now, tube);
     if (to == nullptr || (to != from && is_full(*to))) {
       move.left = 0;
       serve_waiting(now, out);
@@ -66,8 +66,8 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
     job->set_delay(place->delay.seconds);
   }
   Unit unit(out, from != to);
-  const bool keeps_key = enter_tube(now, *job, to, out);
-  const bool renewed = is_governed(*job) && renew_life(*job);
+  const bool keeps_key = moves_.enter_tube(now, *job, to, out);
+  const bool renewed = lives_.governs(*job) && lives_.renew(*job);
   const bool delayed =
       place ? place->delay.seconds.count > 0 : was == JobState::delayed && !was_held;
   if (delayed) {
@@ -88,15 +88,7 @@ void Engine::move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>
   unit.end();
   if (!job_waiters_.empty()) [[unlikely]]
     job_waiters_.job_has_moved(*job, out);
-  remove_if_unwanted(now, from);
-}
-
-// The job is in no heap or list. True: it keeps its unique key.
-bool Engine::enter_tube(Time now, Job& job, Tube* to, FactSink& out) {
-  const bool keeps_key = job.tube != to && unique_keys_.move(now, job, to->name, out);
-  job.tube = to;
-  job.epoch = to->epoch;
-  return keeps_key;
+  registry_.remove_if_unwanted(now, from);
 }
 
 std::optional<bool> Engine::reprioritize(JobId id, Priority priority, Output& out) {

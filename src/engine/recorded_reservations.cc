@@ -14,10 +14,6 @@
 
 namespace tubed::engine {
 
-void Engine::emit_held(const Job& job, FactSink& sink) {
-  sink.fact(Held{.id = job.id, .until = job.deadline});
-}
-
 // Called after a fact that gives the resting place of the job.
 void Engine::emit_if_held(const Job& job, FactSink& sink) const {
   if (held_sink_ != nullptr && job.state == JobState::reserved) emit_held(job, sink);

@@ -281,9 +281,10 @@ void Engine::advance(Time now, Output& out) {
   end_delays(now, out);
   end_pauses(now);
   reservation_limits_.end_rates(now, limits_.work_per_turn);
-  end_lives(now, out);
-  if (tubes_with_old_patterns_ > 0) [[unlikely]]
-    apply_patterns(now);
+  if (extended_) [[unlikely]] {
+    lives_.end_due(now, limits_.work_per_turn, out);
+    registry_.apply_patterns(now, limits_.work_per_turn);
+  }
   serve_waiting(now, out);
   // No session gets TIMED_OUT while a job that it may get is due to become ready.
   if (!makes_ready(now)) end_waits(now, out);
@@ -292,7 +293,7 @@ void Engine::advance(Time now, Output& out) {
 bool Engine::has_unfinished() const {
   return sessions_.has_closing() ||
          (extended_ &&
-          (groups_.has_complete() || expiries_.has_withheld() || tubes_with_old_patterns_ > 0));
+          (groups_.has_complete() || expiries_.has_withheld() || registry_.has_old_patterns()));
 }
 
 // True if work is left that makes jobs ready at or before now.
@@ -338,11 +339,11 @@ void Engine::end_pauses(Time now) {
   for (; budget > 0; --budget) {
     Tube* tube = deadlines_.due_pause(now);
     if (tube == nullptr) return;
-    set_paused(tube, false);
+    registry_.set_paused(tube, false);
     tubes_.update_giving(tube);
     tube->pause = {};
     serve_queue_.push(tube);
-    remove_if_unwanted(now, tube);
+    registry_.remove_if_unwanted(now, tube);
   }
 }
 

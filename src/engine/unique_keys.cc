@@ -36,12 +36,20 @@ void UniqueKeys::cool_down(UniqueKey* key, Time until) {
   key->until = until;
   cooldowns_.set(true, {until, key->id}, key);
   by_id_.try_emplace(key->id, key);
+  update_next();
+}
+
+void UniqueKeys::update_next() {
+  next_ = !flushed_.empty()    ? Time::min()
+          : cooldowns_.empty() ? kNever
+                               : cooldowns_.top_key().deadline;
 }
 
 void UniqueKeys::erase(UniqueKey* key) {
   if (key->has_cooldown()) {
     cooldowns_.erase(key);
     by_id_.erase(key->id);
+    update_next();
   }
   KeysOfTube* const tube = key->tube;
   const auto place = tube->keys.find(*key->name);
@@ -54,6 +62,7 @@ void UniqueKeys::erase(UniqueKey* key) {
     return;
   }
   while (!flushed_.empty() && flushed_.front()->keys.empty()) flushed_.pop_front();
+  update_next();
 }
 
 UniqueKey* UniqueKeys::taken(Time now, std::string_view tube, std::string_view key, FactSink& out) {
@@ -129,6 +138,7 @@ bool UniqueKeys::flush(std::string_view tube) {
   tubes_.erase(found);  // its name is in `keys`
   keys->flushed = true;
   flushed_.push_back(std::move(keys));
+  update_next();
   return true;
 }
 
@@ -167,6 +177,8 @@ void UniqueKeys::check_invariants() const {
   }
   TUBED_ASSERT(flushed_.empty() || !flushed_.front()->keys.empty());
   for (const auto& tube : flushed_) check(*tube, true);
+  const Time next_end = cooldowns_.empty() ? kNever : cooldowns_.top_key().deadline;
+  TUBED_ASSERT(next_ == (flushed_.empty() ? next_end : Time::min()));
   TUBED_ASSERT(cooldowns == cooldowns_.size() && cooldowns == by_id_.size());
 }
 

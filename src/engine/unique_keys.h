@@ -103,9 +103,7 @@ class UniqueKeys {
   }
 
   // True: end_next() has something to do: keys are flushed, or a cooldown has ended. O(1).
-  bool has_next(Time now) const {
-    return !flushed_.empty() || (!cooldowns_.empty() && cooldowns_.top_key().deadline <= now);
-  }
+  bool has_next(Time now) const { return next_ <= now; }
   // Ends a flushed key, or else the cooldown that ends first. Precondition: has_next().
   void end_next(FactSink& out);
 
@@ -131,6 +129,8 @@ class UniqueKeys {
   void free(UniqueKey* key);
   // Also the record of its tube, if that has no other key. Not the memory of the key.
   void erase(UniqueKey* key);
+  // Called after flushed keys or cooldowns have changed.
+  void update_next();
 
   JobTable& jobs_;
   TagRecords& records_;
@@ -139,6 +139,7 @@ class UniqueKeys {
   std::deque<std::unique_ptr<KeysOfTube>> flushed_;                // the first is not empty
   std::unordered_map<JobId, UniqueKey*> by_id_;                    // with a cooldown
   IndexedHeap<UniqueKey, DeadlineKey, &UniqueKey::heap_index> cooldowns_;
+  Time next_ = kNever;  // when end_next() has something to do; Time::min(): now
 };
 
 template <class Visit>
