@@ -253,7 +253,7 @@ struct Tube {
   std::uint32_t unremoved_flushes = 0;     // in FlushedJobs
   std::uint16_t epoch = 0;                 // how often it was flushed
   bool serving = false;                    // in ServeQueue
-  bool buried_in_disorder = false;         // only during a replay: see Engine::order_buried()
+  bool buried_in_disorder = false;         // only during a replay: see JobMoves::order_buried()
   std::uint8_t withheld = 0;               // bits of Withheld
   std::unique_ptr<TubeRules> rules;        // null: it has no policy
 
