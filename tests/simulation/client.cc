@@ -296,7 +296,8 @@ void Client::answer(std::string_view line, std::string_view content) {
 
 // One connection too many gets this line, whatever it sends.
 bool Client::is_refusal(std::string_view line) const {
-  const bool may_be = known_.may_refuse || script_->may_be_refused();
+  const bool may_be =
+      known_.may_refuse || connected_ < known_.refused_before || script_->may_be_refused();
   return may_be && answers_ == 0 && line == "OUT_OF_MEMORY";
 }
 

@@ -46,7 +46,8 @@ struct Knowledge {
   std::deque<std::shared_ptr<Endpoint>> half_closed;  // connections of clients that have left
   std::uint64_t process = 0;                          // the number of the server's process
   bool serves = false;                                // the process has begun, and does not stop
-  bool may_refuse = false;  // limits.connections was low at a time of this process
+  bool may_refuse = false;   // limits.connections was low at a time of this process
+  Time refused_before = {};  // a process that has ended may have refused connections made before
   Conditions conditions;
 
   // Forgets the jobs, because a process without a journal begins an empty queue.

@@ -294,7 +294,8 @@ class Leaver final : public Acting {
 
   // A job that was given to a client that had left is ready again.
   void check_job() {
-    if (known_.engine == nullptr || world_.now() < put_at_ + kGivenBack) return;
+    const Time since = std::max(put_at_, known_.conditions.stalled_until);
+    if (known_.engine == nullptr || world_.now() < since + kGivenBack) return;
     const auto job = known_.engine->job_info(world_.now(), job_);
     if (left_ && job && job->state == JobState::reserved)
       return fail(fmt::format("job {} is held by a client that has left", job_));

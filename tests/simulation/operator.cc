@@ -51,7 +51,7 @@ Operator::Operator(World& world, Knowledge& known, Settings file, bool acts, Rol
 void Operator::begin_process() {
   if (acts_) change_file();
   ++known_.process;
-  known_.may_refuse = false;
+  if (std::exchange(known_.may_refuse, false)) known_.refused_before = world_.now();
   take_settings();
   drain_ = {.active = false, .since = world_.now(), .changed = world_.now()};
   has_failed_read_ = has_drained_ = drain_timed_out_ = false;
