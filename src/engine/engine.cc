@@ -1,10 +1,7 @@
 // A command that changes a job moves it (engine/job_moves.h). A job that comes to rest is then
 // emitted as a fact, and the command ends with serve_waiting(), so that it sees a stable queue
-// until its own change is complete.
-//
-// A tube is created by the first use, watch or put that names it and removed by
-// registry_.remove_if_unwanted() when no session, job or pause needs it. Each place that drops such
-// a need calls it.
+// until its own change is complete. A command that drops what a tube was needed for calls
+// TubeRegistry::remove_if_unwanted().
 #include "engine/engine.h"
 
 #include <algorithm>

@@ -6,21 +6,22 @@
 // It does no I/O, reads no clock and uses no randomness: the same calls give the same answers.
 //
 // Its parts: JobTable, TubeTable and SessionTable own the records (engine/job.h), and TagRecords
-// those of tags. JobMoves says how a job goes from one place to another, UniqueKeys,
-// ConcurrencyKeys and Groups what the tags of a job do there, and ReservationLimits what the policy
-// of its tube does. DeadlineIndex says what is due and explains what time does. ServeQueue explains
-// how a session gets a job. The replay law is in engine/fact.h. TubeMetricsRegistry counts for the
-// metrics of each tube.
+// those of tags. TubeRegistry begins and ends tubes. JobMoves takes a job from one place to
+// another, JobRemoval ends it, and Lives decides by policies and tags what becomes of a job that
+// comes back or expires. Tags sets the tags of a job, whose effects are in UniqueKeys,
+// ConcurrencyKeys, Groups and Expiries; ReservationLimits bounds what a tube gives. JobWaiters
+// answers the sessions that wait for the end of a job. DeadlineIndex says what is due and explains
+// what time does. ServeQueue explains how a session gets a job. The replay law is in engine/fact.h.
+// TubeMetricsRegistry counts for the metrics of each tube.
 //
 // Invariant: between two calls no tube that gives jobs has both a ready job and a waiting session.
 // Invariant: `now` never goes backwards from call to call.
 // Invariant: replaying the facts emitted so far gives the same durable state.
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
-// The source files: engine.cc (sessions, tubes, jobs), reservation.cc (reserving and time),
-// kick.cc, flush.cc, move.cc, tags.cc (tags of puts), life.cc (policies of tubes),
-// durable.cc (facts and
-// replay), recorded_reservations.cc (reservations as facts), info.cc (queries), invariants.cc.
+// The source files: engine.cc (sessions, tubes, policies, jobs), reservation.cc (reserving, waiting
+// and time), kick.cc, flush.cc, move.cc, durable.cc (durable state and replay),
+// recorded_reservations.cc (reservations as facts), info.cc (queries), invariants.cc.
 #pragma once
 
 #include <cstdint>
@@ -386,13 +387,12 @@ class Engine {
   void move_to(Time now, Job* job, Tube* to, const std::optional<NewPlace>& place, Output& out);
   [[gnu::cold]] void set_priority(Job& job, Priority priority, Output& out);
 
-  // Policies and lives (life.cc).
+  // Policies.
   static bool is_full(const Tube& tube) {
     return tube.rules != nullptr && tube.rules->is_full(tube.job_count());
   }
   bool expiry_is_due(Time now) const { return extended_ && expiries_.next() <= now; }
 
-  // Tags (tags.cc).
   [[gnu::cold]] PutResult duplicate_of(const UniqueKey& key, Priority priority, Output& out);
 
   [[gnu::cold]] void limit_flushes(const Tube& tube, FactSink& out);

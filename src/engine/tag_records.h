@@ -25,10 +25,12 @@ class TagRecords {
   TagRecords(const Limits& limits, JobMemory& memory, bool& extended)
       : limits_(limits), memory_(memory), extended_(extended) {}
 
+  // Each is O(1).
+
   // The record of the job, which is made if it has none. Its memory counts, whatever the limit is.
   TagRecord& make(Job& job);
   LifeRecord& make_life(Job& job);
-  // False: there is no memory for a life of the job, and for the name of its tube. O(1).
+  // False: there is no memory for a life of the job, and for the name of its tube.
   bool has_memory_for_life(const Job& job) const;
   void set_marks(Job& job, const JobMarks& marks);
   // The life is about to be removed with its job. Precondition: it is in no heap.

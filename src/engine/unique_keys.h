@@ -82,7 +82,7 @@ class UniqueKeys {
   // need not know whether the tube has one. The same cost; O(log tubes), amortised, if the key
   // follows the key that was added to the tube before.
   UniqueKey* add(std::string_view tube, std::string_view key, JobId id);
-  // The job is about to be removed, and may be flushed. The same cost as remove().
+  // The job is about to be removed, and may be flushed. O(log tubes + log keys + log cooldowns).
   void remove(Job& job);
   // The job is about to move. False: its key is taken there, or it has none; it has none from now
   // on. The same cost.
@@ -91,8 +91,8 @@ class UniqueKeys {
   bool begin_cooldown(Time now, Job& job);
   // The key has a cooldown, or another. O(log cooldowns).
   void cool_down(UniqueKey* key, Time until);
-  // Frees a key, which may be flushed; the job that has it no longer has it. O(log tubes + log keys
-  // + log cooldowns).
+  // Frees a key, which may be flushed; the job that has it no longer has it. The same cost as
+  // remove().
   void forget(UniqueKey* key);
   // The same, durably. The key of a job ends with the facts about that job.
   void end(UniqueKey* key, FactSink& out);
