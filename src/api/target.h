@@ -1,7 +1,6 @@
 // Target: the path and the query of a request, taken apart. [RFC 3986, sections 3.3 and 3.4]
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -6,7 +6,6 @@
 #include "client/address.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>

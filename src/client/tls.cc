@@ -20,7 +20,6 @@
 #include <optional>
 #include <utility>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/planted.h"
 
 namespace tubed::engine {

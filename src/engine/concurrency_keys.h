@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -86,18 +87,21 @@ class ConcurrencyKeys {
     return kBytesPerJob + static_cast<std::uint32_t>(key.size());
   }
 
+  // The room of a key changes with add(), remove(), begin_reservation() and end_reservation(). Each
+  // costs O(log n), and O(hidden tubes) if the key has room now and had none. A key whose room is
+  // used up costs O(tubes with ready jobs of the key), unless it is wide.
+
   // The job has the key from now on. Precondition: it has tags, its memory was claimed, and it is
-  // not ready. O(log keys + log limits).
+  // not ready.
   void add(Job& job, std::string_view key, std::uint32_t limit);
-  // It no longer has: it is about to be removed, and may be flushed. The same cost.
+  // The job no longer has a key: it is about to be removed, and may be flushed.
   void remove(Job& job);
 
   // A job with a key has become ready. O(log n).
   [[gnu::cold]] void add_ready(Job& job);
   // It is ready, and will no longer be. O(log n).
   [[gnu::cold]] void erase_ready(Job& job);
-  // It was reserved, or is no longer. O(1), or O(hidden tubes) if the key has room now and had
-  // none. A key whose room is used up costs O(tubes with ready jobs of the key), unless it is wide.
+  // A job with a key was reserved, or no longer is.
   [[gnu::cold]] void begin_reservation(const Job& job);
   [[gnu::cold]] void end_reservation(const Job& job);
 

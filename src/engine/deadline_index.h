@@ -22,7 +22,7 @@
 // 3. Delays end: the job becomes ready. No fact says so, because the time is part of the fact that
 //    delayed the job.
 // 4. Pauses end, and rates allow another job: the tube gives jobs again.
-// 5. Jobs expire (engine/life.cc). They are in a heap of the engine, by themselves.
+// 5. Jobs expire (engine/expiries.h, which has a heap of them).
 // 6. Waiting sessions get jobs (engine/serve_queue.h).
 // 7. Waits end with TIMED_OUT or DEADLINE_SOON, but only if steps 1 to 5 have left nothing due: a
 //    session whose job is about to become ready is not sent TIMED_OUT.

@@ -7,6 +7,7 @@
 #include "base/overloaded.h"
 #include "base/planted.h"
 #include "engine/engine.h"
+#include "engine/job_facts.h"
 
 namespace tubed::engine {
 

@@ -1,10 +1,12 @@
 // A command that changes a job moves it (engine/job_moves.h). A job that comes to rest is then
-// emitted as a fact, and the command ends with serve_waiting(), so that it sees a stable queue
-// until its own change is complete. A command that drops what a tube was needed for calls
+// emitted as a fact. The command ends with serve_waiting(), so its own change is complete before
+// the queue changes again. A command that drops what a tube was needed for calls
 // TubeRegistry::remove_if_unwanted().
 #include "engine/engine.h"
 
 #include <algorithm>
+
+#include "engine/job_facts.h"
 
 namespace tubed::engine {
 

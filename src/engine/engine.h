@@ -127,7 +127,7 @@ class Engine {
   // The tube gives no jobs for `duration` from now on; 0 ends a pause. False: no such tube.
   bool pause(Time now, std::string_view tube, TimeSpan duration, Output& out);
 
-  // --- Policies of tubes (life.cc). [extension: tube policies]
+  // --- Policies of tubes. [extension: tube policies]
 
   // A client sets the value of a key, for a tube that need not exist; kNoPolicyValue takes it away.
   // The jobs that rest in the tube expire by a new ttl from when they next come to rest, or after

@@ -2,7 +2,7 @@
 //
 // The time when a job expires is worked out when it comes into a tube and when it comes to rest. A
 // job that is reserved or buried then stays as it is. So a heap of all jobs that expire is enough:
-// Engine::advance() takes the due jobs from it, a slice in each tick. While that is late, a tube
+// Lives::end_due() takes the due jobs from it, a slice in each tick. While that is late, a tube
 // whose next job has expired is withheld.
 #pragma once
 

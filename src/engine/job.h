@@ -41,7 +41,7 @@ struct LifeRecord : InSlab {
   JobMarks marks;  // its text is `dead_from`
   std::string dead_from;
   Time expires = kNever;
-  std::uint32_t expiry_index = kNotInHeap;  // in the engine's heap of jobs that expire
+  std::uint32_t expiry_index = kNotInHeap;  // in Expiries
 
   // Nothing is noted about the job.
   bool empty() const { return !max_attempts && !time_to_live && !marks.any() && expires == kNever; }

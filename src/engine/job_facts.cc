@@ -1,5 +1,7 @@
 #include "engine/job_facts.h"
 
+#include "engine/tag_records.h"
+
 namespace tubed::engine {
 
 namespace {

@@ -11,9 +11,10 @@ namespace tubed::engine {
 // O(1).
 Placement resting_place(const Job& job);
 
-// Each emits one fact. O(1).
+// Each emits one fact. Of a job with tags or marks that is `AddedWithTags` in place of `Added`, and
+// `PlacedWithMarks` in place of `Placed`. O(1).
 
-// `Added`, of a job without tags that is not reserved.
+// `Added`. Precondition: the job has no tags, and is not reserved.
 void emit_added(const Job& job, FactSink& sink);
 // `Placed`, of a job that is not reserved.
 void emit_placed(const Job& job, FactSink& sink);

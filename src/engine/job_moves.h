@@ -28,7 +28,8 @@ namespace tubed::engine {
 
 class JobMoves {
  public:
-  // All of them outlive it. While `extended` is false, no job has tags and no tube a policy.
+  // All of them outlive it. While `extended` is false, no job has a life, a concurrency key or
+  // groups, and no tube has a policy.
   JobMoves(TubeTable& tubes, DeadlineIndex& deadlines, ServeQueue& serve_queue,
            ConcurrencyKeys& concurrency_keys, Groups& groups, UniqueKeys& unique_keys,
            ReservationLimits& reservation_limits, std::uint64_t& entries_walked,
@@ -46,25 +47,33 @@ class JobMoves {
   // How many jobs are in each state, without flushed jobs.
   const StateCounts& counts() const { return counts_; }
 
-  // Each is O(log n), except as stated.
+  // Each is O(log n), except as stated; a change of the room of a concurrency key costs more
+  // (engine/concurrency_keys.h).
+
+  // Takes the job out of its place.
   void detach(Job* job);
+  // Makes the job ready, without pushing its tube into the serve queue.
   void attach_ready(Job* job);
+  // Delays the job until that time.
   void attach_delayed(Job* job, Time until);
-  // Delayed without an end. Precondition: the job waits for a group.
+  // Delays the job without an end. Precondition: it waits for a group.
   void attach_held(Job* job);
-  // The last of the buried jobs of its tube. O(1).
+  // Buries the job, as the last of the buried jobs of its tube. O(1).
   void attach_buried(Job* job) { attach_buried(job, next_bury_order_); }
-  // In this place among them, or, after order_buried(), which is due then. O(1).
+  // Buries the job in the place that `order` gives it among them. If that is not the last, the job
+  // is there after the next order_buried(). O(1).
   void attach_buried(Job* job, std::uint64_t order);
+  // Gives the job to the session, from now until its TTR ends.
   void attach_reserved(Session& holder, Time now, Job* job);
-  // A reservation of earlier. It is not counted again for the statistics and the rate of its tube.
+  // Gives the job to the session of the past. The statistics and the rate of its tube do not count
+  // this reservation again.
   [[gnu::cold]] void attach_to_past(Session& past, Time now, Job* job, Time until);
 
-  // Between detach() and attach: the job is in that tube from now on. True: it keeps its unique
-  // key. O(log keys).
+  // Changes the tube of a job that is detached. True: its unique key has moved with it. O(log
+  // keys).
   [[gnu::cold]] bool enter_tube(Time now, Job& job, Tube* to, FactSink& out);
 
-  // From any place; its tube is pushed into the serve queue.
+  // Makes the job ready from any place, and pushes its tube into the serve queue.
   void make_ready(Job* job);
   // The job was put: it is held if the group that it waits for has members.
   [[gnu::cold]] void wait_for_group(Job* job);
@@ -79,10 +88,11 @@ class JobMoves {
   // Puts them into their order. O(n log n) for the buried jobs of the tubes where it is not.
   [[gnu::cold]] void order_buried();
 
-  // Takes all jobs out of the tube, as step 1 of a flush (engine/flushed_jobs.h): without those
-  // that are reserved, O(1), or with them, O(reserved log n), which are then listed after those
-  // that were buried, as if they were buried too.
+  // Step 1 of a flush (engine/flushed_jobs.h), for the jobs of the tube that are not reserved.
+  // O(1).
   [[gnu::cold]] FlushedBatch take_jobs_at_rest(Tube* tube);
+  // The same for all jobs of the tube: the batch lists the reserved jobs after those that were
+  // buried, as if they were buried too. O(reserved log n).
   [[gnu::cold]] FlushedBatch take_all_jobs(Tube* tube);
 
  private:

@@ -1,5 +1,7 @@
 #include "engine/job_removal.h"
 
+#include "engine/job_facts.h"
+
 namespace tubed::engine {
 
 void JobRemoval::erase_with_cooldown(Time now, Job* job, FactSink& out) {

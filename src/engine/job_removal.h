@@ -1,12 +1,11 @@
-// JobRemoval: how a job that is not flushed ends.
+// JobRemoval: how a job ends that was not flushed with its tube.
 //
 // Its memory and its tags are free, and `Removed` is emitted. A job that a client deletes leaves
 // the cooldown of its unique key, if that has one.
 #pragma once
 
-#include "engine/fact_log.h"
+#include "engine/fact.h"
 #include "engine/job.h"
-#include "engine/job_facts.h"
 #include "engine/job_memory.h"
 #include "engine/job_moves.h"
 #include "engine/job_table.h"
@@ -52,6 +51,7 @@ class JobRemoval {
   // A client gives back a job whose tube was truncated meanwhile. O(log n).
   [[gnu::cold]] void drop_truncated(Time now, Job* job, FactSink& out);
 
+  // Counts jobs of the tube as deleted. O(1).
   static void count_deleted(Tube& tube, std::uint64_t jobs) {
     tube.delete_count += jobs;
     tube.metrics->delete_count += jobs;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/engine.h"
+#include "engine/job_facts.h"
 
 namespace tubed::engine {
 

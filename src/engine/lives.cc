@@ -1,7 +1,9 @@
 #include "engine/lives.h"
 
 #include <algorithm>
-#include <utility>
+
+#include "engine/job_facts.h"
+#include "engine/tube_metrics.h"
 
 namespace tubed::engine {
 

@@ -6,6 +6,7 @@
 // of the buried when it moves.
 #include "base/planted.h"
 #include "engine/engine.h"
+#include "engine/job_facts.h"
 
 namespace tubed::engine {
 

@@ -11,6 +11,7 @@
 // it. The session of the past gives a job back when its TTR passes, or at the time of hold_over()
 // if that is earlier. This counts no timeout.
 #include "engine/engine.h"
+#include "engine/job_facts.h"
 
 namespace tubed::engine {
 

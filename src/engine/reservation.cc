@@ -8,6 +8,7 @@
 
 #include "base/planted.h"
 #include "engine/engine.h"
+#include "engine/job_facts.h"
 
 namespace tubed::engine {
 

@@ -32,6 +32,7 @@ class TagRecords {
   LifeRecord& make_life(Job& job);
   // False: there is no memory for a life of the job, and for the name of its tube.
   bool has_memory_for_life(const Job& job) const;
+  // The job has these marks from now on, and no others. Their memory counts, whatever the limit is.
   void set_marks(Job& job, const JobMarks& marks);
   // The life is about to be removed with its job. Precondition: it is in no heap.
   void free_life(Job& job);

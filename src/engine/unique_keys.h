@@ -104,7 +104,8 @@ class UniqueKeys {
 
   // True: end_next() has something to do: keys are flushed, or a cooldown has ended. O(1).
   bool has_next(Time now) const { return next_ <= now; }
-  // Ends a flushed key, or else the cooldown that ends first. Precondition: has_next().
+  // Ends a flushed key, or else the cooldown that ends first. Precondition: has_next(). The same
+  // cost as remove().
   void end_next(FactSink& out);
 
   // Flushes all keys of the tube. False: it has none. O(log tubes).

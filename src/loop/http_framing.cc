@@ -10,7 +10,6 @@
 #include "loop/http_framing.h"
 
 #include <cstring>
-#include <string>
 
 #include <microhttpd.h>
 

@@ -26,7 +26,7 @@ std::optional<NumericHost> parse_host(HostFamily family, std::string_view text);
 std::optional<NumericHost> parse_host(std::string_view text);
 
 // The one spelling of the address, to which parse_host() gives it back. `::` leaves out the first
-// of the longest rows of two groups of zeros or more.
+// of the longest rows of two groups of zeros or more. O(1).
 std::string to_string(const NumericHost& host);
 
 }  // namespace tubed

@@ -9,6 +9,7 @@
 namespace tubed {
 
 // The prefix, and the number with at least ten digits, so that names sort as their numbers do.
+// O(name).
 std::string numbered_name(std::string_view prefix, std::uint64_t number);
 
 // The number in a name of numbered_name() with this prefix. Nothing: it is another name, or the

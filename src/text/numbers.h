@@ -23,14 +23,14 @@ template <std::unsigned_integral Number>
 }
 
 // The number that is all of `text`. Nothing: something else is there, or the type cannot hold the
-// number.
+// number. O(text).
 template <std::unsigned_integral Number>
 std::optional<Number> parse_number(std::string_view text, int base = 10) {
   const auto number = take_number<Number>(text, base);
   return text.empty() ? number : std::nullopt;
 }
 
-// The number at the front of `text`; 0: none is there.
+// The number at the front of `text`; 0: none is there. O(digits).
 template <std::unsigned_integral Number>
 Number leading_number(std::string_view text) {
   return take_number<Number>(text).value_or(0);
