@@ -20,12 +20,13 @@
 //  6. A write or a removal that the disk refuses is tried again every second. Until it succeeds the
 //     journal stays full, and has_room_for() refuses every put.
 //  7. When the reserve and half a segment are free again, the journal is no longer full.
-//  8. All files together have at most twice the live bytes and three segments: the promise. From
-//     almost two segments on, congested() holds back commands while compaction or a removal frees
-//     bytes. The third segment is for the copies, and for what is being removed. Where many jobs
-//     have died at once, so that freeing takes long, commands are let through now and then: as many
-//     as make another eighth of a segment dead, which is less than is freed meanwhile
-//     (note_freeing_step()).
+//  8. All files together have at most twice the live bytes and three segments: the promise. While
+//     segments of a larger setting are left, their size counts, because the reserve suffices to
+//     free one of them. From almost two segments on, congested() holds back commands while
+//     compaction or a removal frees bytes. The third segment is for the copies, and for what is
+//     being removed. Where many jobs have died at once, so that freeing takes long, commands are
+//     let through now and then: as many as make another eighth of a segment dead, which is less
+//     than is freed meanwhile (note_freeing_step()).
 //
 // Invariant: while slack_ is positive, at least reserve_bytes() are free.
 #pragma once

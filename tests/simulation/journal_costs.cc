@@ -18,10 +18,15 @@ std::string JournalCosts::excess_of_replay(std::uint64_t facts, std::uint64_t st
 
 std::string JournalCosts::excess(const FactLog& log, std::uint64_t removals) {
   const LogStats stats = log.stats();
-  const std::uint64_t promised = 2 * stats.live_bytes + 3 * stats.segment_bytes;
-  const bool is_kept = stats.file_bytes <= promised;
-  least_bytes_ = is_kept ? stats.file_bytes : std::min(least_bytes_, stats.file_bytes);
-  if (stats.file_bytes > least_bytes_ + 2 * stats.segment_bytes)
+  largest_segment_bytes_ = std::max(largest_segment_bytes_, stats.segment_bytes);
+  const std::uint64_t promised = 2 * stats.live_bytes + 3 * largest_segment_bytes_;
+  if (stats.file_bytes <= std::max(promised, least_bytes_)) {
+    least_bytes_ = stats.file_bytes;
+    live_bytes_ = stats.live_bytes;
+  }
+  live_bytes_ = std::min(live_bytes_, stats.live_bytes);
+  const std::uint64_t growth = stats.live_bytes - live_bytes_;
+  if (stats.file_bytes > least_bytes_ + 2 * largest_segment_bytes_ + 2 * growth)
     return fmt::format("the files have grown from {} to {} bytes, {} are live", least_bytes_,
                        stats.file_bytes, stats.live_bytes);
   // The journal has a number of slices of compaction and removals for which commands wait (Space).
