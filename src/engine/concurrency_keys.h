@@ -130,7 +130,7 @@ class ConcurrencyKeys {
   void set_late(ConcurrencyKey& key, bool late);
   void expose_first(ConcurrencyKey& key, ReadyOfKey& ready);
   [[gnu::cold]] void update_room(ConcurrencyKey& key);
-  // Counts that the key loses a job with this limit. False: no job has the key any more, and it is
+  // Counts that the key loses a job with this limit. False: that was its last job, and the key is
   // gone.
   bool drop_job(ConcurrencyKey& key, std::uint32_t limit);
 

@@ -9,7 +9,7 @@
 
 namespace tubed::engine {
 
-// What the records of a job say. O(1).
+// The tags and the marks of a job, as its records have them. O(1).
 JobTags tags_of(const Job& job);
 JobMarks marks_of(const Job& job);
 

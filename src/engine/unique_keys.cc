@@ -82,7 +82,7 @@ UniqueKey* UniqueKeys::add(std::string_view tube, std::string_view key, JobId id
 
 void UniqueKeys::remove(Job& job) {
   UniqueKey* key = std::exchange(job.tags()->unique, nullptr);
-  // A flushed job has no key any more.
+  // The flush of its tube has freed the key of a flushed job.
   if (key != nullptr && !job.flushed()) free(key);
 }
 
