@@ -42,7 +42,7 @@ TEST_CASE("a character that is cut, overlong or without its first byte is none")
   }
 }
 
-TEST_CASE("a text is UTF-8 if all of it is characters") {
+TEST_CASE("UTF-8 consists of whole characters alone") {
   CHECK(is_utf8(""));
   CHECK(is_utf8("text"));
   CHECK(is_utf8("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"));
