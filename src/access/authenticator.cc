@@ -36,16 +36,10 @@ Authenticator::Authenticator(loop::Loop& loop, Log& log, commands::Service& serv
       audit_timer_(loop, [this] {
         scheduler_.begin_tick();
         end_audit_second();
-      }) {
-  service_.on_authenticate(
-      [this](std::string_view token, SessionId session) { return authenticate(token, session); });
-  service_.on_audit([this](const AuditEvent& event) { log_event(event); });
-}
+      }) {}
 
-// Conversations may outlive this, and report what they do not finish.
 Authenticator::~Authenticator() {
   end_audit_second();
-  service_.on_audit({});
 }
 
 void Authenticator::apply(const std::vector<RoleSettings>& roles, Identities identities) {
@@ -92,7 +86,7 @@ std::optional<Authenticator::Admitted> Authenticator::admit(
   const std::optional<serving::ClientIdentity> identity = identity_of(origin);
   // Only a listener without authentication has a role of its own.
   const std::string& name = identity ? identity->role : listen.role;
-  commands::ActiveRole* role = service_.find_role(name);
+  commands::ActiveRole* role = service_.roles().find(name);
   if (role != nullptr && !role->is_full())
     return admitted(*role, identity, "listener " + to_string(listen));
   const bool is_full = role != nullptr;
@@ -122,7 +116,7 @@ std::variant<Authenticator::Admitted, Authenticator::Refusal> Authenticator::adm
   if (http.auth == AuthMode::token && token) identity = identities_.of_token(*token);
   if (http.auth == AuthMode::mtls) identity = identities_.of_certificate(peer.certificate);
   if (http.auth == AuthMode::peer && peer.process) identity = identities_.of_process(*peer.process);
-  commands::ActiveRole* role = service_.find_role(identity ? identity->role : http.role);
+  commands::ActiveRole* role = service_.roles().find(identity ? identity->role : http.role);
   if (role != nullptr) return admitted(*role, identity, "HTTP");
   const Time now = service_.tick_time();
   service_.counters().count(stats::Counter::unauthorized);
@@ -138,7 +132,7 @@ commands::Authentication Authenticator::authenticate(std::string_view token, Ses
   serving::Client* client = clients_.find(session);
   if (client == nullptr) return commands::Refused{};
   std::optional<serving::ClientIdentity> identity = identities_.of_token(token);
-  commands::ActiveRole* role = identity ? service_.find_role(identity->role) : nullptr;
+  commands::ActiveRole* role = identity ? service_.roles().find(identity->role) : nullptr;
   if (role == nullptr) return refuse_later(session, client->peer());
   client->identity = std::make_unique<serving::ClientIdentity>(*identity);
   return commands::Granted{role, identity->name};
@@ -169,7 +163,7 @@ void Authenticator::refuse_due() {
 
 // --- The log
 
-void Authenticator::log_event(const AuditEvent& event) {
+void Authenticator::audit(const AuditEvent& event) {
   const serving::Client* client = clients_.find(event.session);
   const std::string address = client == nullptr ? "" : client->peer();
   const Log::Fields fields = {{"command", event.command},     {"tube", event.tube},

@@ -61,6 +61,11 @@ class Authenticator {
   };
   std::variant<Admitted, Refusal> admit(const loop::HttpPeer& peer, const HttpApiSettings& http,
                                         std::optional<std::string_view> token);
+  // The answer to the token of a conversation. Does not keep it.
+  commands::Authentication authenticate(std::string_view token, SessionId session);
+  // Logs the decision about a command: at most kAuditPerSecond of those that have run.
+  void audit(const commands::AuditEvent& event);
+
   // True if the client would have the same role now. O(tokens).
   bool still_has(const serving::ClientIdentity& identity) const {
     return identities_.still_has(identity);
@@ -71,10 +76,8 @@ class Authenticator {
   Admitted admitted(commands::ActiveRole& role,
                     const std::optional<serving::ClientIdentity>& identity,
                     const std::string& listener) const;
-  commands::Authentication authenticate(std::string_view token, SessionId session);
   commands::Authentication refuse_later(SessionId session, const std::string& peer);
   void refuse_due();
-  void log_event(const commands::AuditEvent& event);
   void log_admin_command(const commands::AuditEvent& event, const std::string& address);
   void end_audit_second();
   void close_revoked();

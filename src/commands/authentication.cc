@@ -61,12 +61,12 @@ void Conversation::refuse_first_line(std::string_view name) {
 
 void Conversation::audit(AuditEvent::What what, std::string_view command) const {
   const ActiveRole* role = principal_->role();
-  service_.audit({.what = what,
-                  .session = session_,
-                  .command = command,
-                  .tube = {},
-                  .principal = principal_->name(),
-                  .role = role == nullptr ? std::string_view() : role->role().name});
+  service_.host().audit({.what = what,
+                         .session = session_,
+                         .command = command,
+                         .tube = {},
+                         .principal = principal_->name(),
+                         .role = role == nullptr ? std::string_view() : role->role().name});
 }
 
 // The command whose answer was just made, if it is one of administrators.
@@ -105,7 +105,7 @@ bool Conversation::run_auth(std::string_view name, std::string_view text) {
 }
 
 Answer Conversation::authenticate(std::string_view token) {
-  Authentication result = service_.authenticate(token, session_);
+  Authentication result = service_.host().authenticate(token, session_);
   if (auto* granted = std::get_if<Granted>(&result)) return grant(std::move(*granted));
   audit(AuditEvent::What::unauthorized, auth_command().name);
   quit_ = refused_ = true;
@@ -117,12 +117,12 @@ Answer Conversation::authenticate(std::string_view token) {
 Answer Conversation::grant(Granted granted) {
   const bool same = granted.role == principal_->role();
   if (granted.role != nullptr && !same && granted.role->is_full()) {
-    service_.audit({.what = AuditEvent::What::role_full,
-                    .session = session_,
-                    .command = auth_command().name,
-                    .tube = {},
-                    .principal = granted.name,
-                    .role = granted.role->role().name});
+    service_.host().audit({.what = AuditEvent::What::role_full,
+                           .session = session_,
+                           .command = auth_command().name,
+                           .tube = {},
+                           .principal = granted.name,
+                           .role = granted.role->role().name});
     quit_ = refused_ = true;
     return Status{word::kOutOfMemory};
   }

@@ -16,12 +16,12 @@ using What = AuditEvent::What;
 
 void audit(const Context& context, What what, std::string_view command, std::string_view tube) {
   const ActiveRole* role = context.principal()->role();
-  context.service.audit({.what = what,
-                         .session = context.session,
-                         .command = command,
-                         .tube = tube,
-                         .principal = context.principal()->name(),
-                         .role = role == nullptr ? std::string_view() : role->role().name});
+  context.service.host().audit({.what = what,
+                                .session = context.session,
+                                .command = command,
+                                .tube = tube,
+                                .principal = context.principal()->name(),
+                                .role = role == nullptr ? std::string_view() : role->role().name});
 }
 
 // The first of the tubes that the role may not use; empty: it may use all.
@@ -142,7 +142,7 @@ Refusal refusal_of(const Context& context, const Role& role, const Command& comm
 }  // namespace
 
 Principal* Context::principal() const {
-  const auto conversations = service.conversations();
+  const auto conversations = service.conversations().all();
   const Conversation* of = session < conversations.size() ? conversations[session] : nullptr;
   return of == nullptr ? nullptr : of->principal();
 }
@@ -171,16 +171,16 @@ void audit_ran(const Context& context, const Command& command, const ArgumentSto
   const ActiveRole* role = principal.role();
   const Named named = command.named(arguments);
   const bool of_a_job = command.concerns == Concerns::job;
-  context.service.audit({.what = What::ran,
-                         .session = context.session,
-                         .command = command.name,
-                         .tube = principal.audited_tube(),
-                         .principal = principal.name(),
-                         .role = role == nullptr ? std::string_view() : role->role().name,
-                         .to = named.tubes[of_a_job ? 0 : 1],
-                         .job = named.job,
-                         .reply = reply,
-                         .jobs = jobs});
+  context.service.host().audit({.what = What::ran,
+                                .session = context.session,
+                                .command = command.name,
+                                .tube = principal.audited_tube(),
+                                .principal = principal.name(),
+                                .role = role == nullptr ? std::string_view() : role->role().name,
+                                .to = named.tubes[of_a_job ? 0 : 1],
+                                .job = named.job,
+                                .reply = reply,
+                                .jobs = jobs});
 }
 
 Ruling authorize_again(Context& context, const Command& command, const ArgumentStorage& arguments) {

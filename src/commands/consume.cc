@@ -99,7 +99,8 @@ Answer reserve_batch(Context& context, Operation& operation,
     if (!next || (!batch.jobs.empty() && bytes + next->body.size() > most_bytes)) break;
     add(*context.engine.reserve_ready(context.session, context.now));
   }
-  context.service.conversation(context.session)
+  context.service.conversations()
+      .at(context.session)
       .spend(static_cast<std::uint32_t>(batch.jobs.size()));
   return batch;
 }
@@ -116,7 +117,7 @@ Answer delete_batch(Context& context, const DeleteBatchArguments& arguments) {
   });
   if (!hidden_in.empty()) audit_hidden(context, "delete-batch", hidden_in);
   context.service.count(*find_command("delete"), arguments.ids.count);
-  context.service.conversation(context.session).spend(arguments.ids.count);
+  context.service.conversations().at(context.session).spend(arguments.ids.count);
   return Numbers{"DELETED_BATCH", deleted, arguments.ids.count - deleted};
 }
 
@@ -137,7 +138,7 @@ Answer touch_all(Context& context, Operation& operation, const NoArguments&) {
 Answer set_caps(Context& context, const CapsArguments& arguments) {
   constexpr std::uint32_t kTubes = 1;
   constexpr std::uint32_t kDrained = 1U << 8;
-  Conversation& conversation = context.service.conversation(context.session);
+  Conversation& conversation = context.service.conversations().at(context.session);
   conversation.show_tubes((arguments.bits & kTubes) != 0);
   conversation.announce_drained((arguments.bits & kDrained) != 0);
   return Status{"OK"};

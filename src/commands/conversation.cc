@@ -42,14 +42,15 @@ std::size_t find_line_end(std::string_view text) {
 
 Conversation::Conversation(Service& service)
     : service_(service), session_(service.engine().open()) {
-  service_.opened(session_, *this);
+  service_.conversations().opened(session_, *this);
+  service_.counters().count(stats::Counter::connection);
 }
 
 Conversation::~Conversation() {
   audit_unfinished();
   abandon_body();
-  service_.count_input(counted_input_, 0);
-  service_.closed(session_);
+  service_.input().count(counted_input_, 0);
+  service_.conversations().closed(session_);
   const bool leaks = TUBED_PLANTED(session_is_leaked) && !waiting_;
   if (leaks && !service_.engine().holds_jobs(session_)) return;
   service_.engine().close(session_, service_.now(), service_);
@@ -73,7 +74,7 @@ void Conversation::receive(std::string_view bytes) {
 
 void Conversation::keep(std::string_view input) {
   pending_.append(input);
-  counted_input_ = service_.count_input(counted_input_, pending_.memory());
+  counted_input_ = service_.input().count(counted_input_, pending_.memory());
 }
 
 std::span<char> Conversation::body_space() {
@@ -175,7 +176,7 @@ void Conversation::work() {
 
 void Conversation::do_pending_work() {
   pending_.take(do_work(pending_.view()));
-  counted_input_ = service_.count_input(counted_input_, pending_.memory());
+  counted_input_ = service_.input().count(counted_input_, pending_.memory());
 }
 
 // Ends the waits of reserve-with-abort that input follows.

@@ -296,7 +296,7 @@ std::string word_for(const Principal* principal) {
 void append_client(const Context& context, SessionId session, const Principal* principal,
                    std::string& lines) {
   const engine::Engine& engine = context.engine;
-  const ClientDetails details = context.service.describe_client(session);
+  const ClientDetails details = context.service.host().describe_client(session);
   fmt::format_to(std::back_inserter(lines), "- {} {} {} {} {} {} {} ", session, details.address,
                  word_for(principal), engine.used_tube(session), engine.is_waiting(session) ? 1 : 0,
                  engine.held_count(session), whole_seconds(details.idle));
@@ -315,7 +315,7 @@ void append_client(const Context& context, SessionId session, const Principal* p
 // The columns stay as they are: later columns come after them.
 Answer list_clients(Context& context, const PageArguments& arguments) {
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
-  const auto conversations = context.service.conversations();
+  const auto conversations = context.service.conversations().all();
   const std::uint64_t from =
       std::min<std::uint64_t>(arguments.from.value_or(0), conversations.size());
   const std::uint64_t end = std::min<std::uint64_t>(conversations.size(), from + kIdsPerPage);
@@ -333,7 +333,8 @@ Answer list_clients(Context& context, const PageArguments& arguments) {
     append_client(context, static_cast<SessionId>(id), principal, lines);
     --left;
   }
-  context.service.conversation(context.session)
+  context.service.conversations()
+      .at(context.session)
       .spend(static_cast<std::uint32_t>((id - from) / kIdsPerWork));
   YamlBlock block;
   block.item(fmt::format("next {}", id < conversations.size() ? id : 0));
@@ -483,16 +484,16 @@ Answer capabilities(Context& context, const NoArguments&) {
 }
 
 Answer auth(Context& context, const AuthArguments& arguments) {
-  return context.service.conversation(context.session).authenticate(arguments.token.text);
+  return context.service.conversations().at(context.session).authenticate(arguments.token.text);
 }
 
 Answer drain(Context& context, const NoArguments&) {
-  context.service.request_drain(true, context.session);
+  context.service.host().drain_requested(context.service, true, context.session);
   return Status{word::kDraining};
 }
 
 Answer undrain(Context& context, const NoArguments&) {
-  context.service.request_drain(false, context.session);
+  context.service.host().drain_requested(context.service, false, context.session);
   // A server that drain mode is ending cannot be kept.
   return Status{context.service.draining() ? word::kDraining : word::kNotDraining};
 }

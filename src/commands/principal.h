@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -133,8 +132,6 @@ struct Refused {};
 // It is refused, but later: the caller then calls Conversation::refuse().
 struct RefusedLater {};
 using Authentication = std::variant<Granted, Refused, RefusedLater>;
-// The token is empty if the client's was malformed. It must not be kept.
-using Authenticate = std::function<Authentication(std::string_view token, SessionId session)>;
 
 // A decision about a command. Its texts are valid during the call.
 struct AuditEvent {
@@ -157,7 +154,6 @@ struct AuditEvent {
   std::string_view reply = {};             // the word of its answer; empty: it did not end
   std::optional<std::uint64_t> jobs = {};  // how many it has changed, as far as it says so
 };
-using Audit = std::function<void(const AuditEvent&)>;
 // The word for it in a log.
 std::string_view name_of(AuditEvent::What what);
 

@@ -53,28 +53,22 @@ void Service::replace_queue(Time now, const std::function<void(engine::Engine&)>
   counters_ = stats::ServerCounters();
   fill(*engine_);
   // The same ids, although a new engine gives them in order.
-  for (std::size_t id = 0; id < conversations_.size(); ++id) engine_->open();
-  for (std::size_t id = conversations_.size(); id-- > 0;) {
-    if (conversations_[id] == nullptr) engine_->close(static_cast<SessionId>(id), now_, *this);
+  const auto conversations = conversations_.all();
+  for (std::size_t id = 0; id < conversations.size(); ++id) engine_->open();
+  for (std::size_t id = conversations.size(); id-- > 0;) {
+    if (conversations[id] == nullptr) {
+      engine_->close(static_cast<SessionId>(id), now_, *this);
+    } else {
+      counters_.count(stats::Counter::connection);
+    }
   }
-  for (std::size_t id = 0; id < conversations_.size(); ++id) {
-    Conversation* conversation = conversations_[id];
-    if (conversation == nullptr) continue;
-    counters_.count(stats::Counter::connection);
-    if (conversation->restart()) notified_.push_back(static_cast<SessionId>(id));
-  }
-}
-
-void Service::unpark(SessionId session) {
-  Conversation* conversation = conversations_[session];
-  if (conversation == nullptr || !conversation->is_parked()) return;
-  conversation->unpark();
-  notified_.push_back(session);
+  conversations_.restart();
 }
 
 void Service::set_limits(const Limits& limits, const ConversationLimits& conversation) {
   engine_->set_limits(limits);
   conversation_limits_ = conversation;
+  input_.set_bound(conversation.input_memory);
   tick_budget_.set_most(limits.work_per_turn);
 }
 
@@ -88,34 +82,7 @@ void Service::set_giving(bool giving) {
 
 void Service::set_roles(const std::vector<Role>& roles) {
   roles_.set(roles);
-  for (std::size_t id = 0; id < conversations_.size(); ++id) {
-    Conversation* conversation = conversations_[id];
-    if (conversation != nullptr && conversation->rights_changed()) {
-      notified_.push_back(static_cast<SessionId>(id));
-    }
-  }
-}
-
-std::vector<SessionId> Service::sessions_of_removed_roles() const {
-  std::vector<SessionId> sessions;
-  if (!roles_.has_removed()) return sessions;
-  for (std::size_t id = 0; id < conversations_.size(); ++id) {
-    if (conversations_[id] == nullptr) continue;
-    const Principal* principal = conversations_[id]->principal();
-    const ActiveRole* role = principal == nullptr ? nullptr : principal->role();
-    if (role != nullptr && role->removed()) sessions.push_back(static_cast<SessionId>(id));
-  }
-  return sessions;
-}
-
-void Service::opened(SessionId session, Conversation& conversation) {
-  if (session >= conversations_.size()) conversations_.resize(session + 1);
-  conversations_[session] = &conversation;
-  counters_.count(stats::Counter::connection);
-}
-
-void Service::closed(SessionId session) {
-  conversations_[session] = nullptr;
+  conversations_.rights_changed();
 }
 
 stats::ServerState Service::server_state() const {
@@ -128,9 +95,9 @@ stats::ServerState Service::server_state() const {
           .log = log_->stats(),
           .cpu = process_.cpu_times(),
           .uptime = (test_hooks_ != nullptr ? now_ : tick_time_) - identity_.started,
-          .input_bytes = input_bytes_,
+          .input_bytes = input_.bytes(),
           .draining = draining_,
-          .cluster = cluster()};
+          .cluster = host_->cluster()};
 }
 
 void Service::fact(const Fact& fact) {
@@ -149,7 +116,7 @@ void Service::retired(const engine::Retirement& retirement) {
 }
 
 bool Service::may_see(SessionId session, std::string_view tube) const {
-  const Principal* principal = conversations_[session]->principal();
+  const Principal* principal = conversations_.at(session).principal();
   const ActiveRole* role = principal == nullptr ? nullptr : principal->role();
   return role == nullptr || may_use(role->role(), tube) || TUBED_PLANTED(wait_follows_its_job);
 }
@@ -157,16 +124,16 @@ bool Service::may_see(SessionId session, std::string_view tube) const {
 void Service::notice(const engine::Notice& notice) {
   if (test_hooks_ != nullptr) [[unlikely]]
     test_hooks_->notice(notice);
-  if (TUBED_PLANTED(second_notice_is_dropped) && !notified_.empty()) return;
-  Conversation* conversation = conversations_[notice.session];
+  if (TUBED_PLANTED(second_notice_is_dropped) && conversations_.has_notified()) return;
+  Conversation* conversation = conversations_.all()[notice.session];
   if (TUBED_PLANTED(reply_to_another_client)) {
-    for (Conversation* other : conversations_) {
+    for (Conversation* other : conversations_.all()) {
       if (other != nullptr && other->waiting()) conversation = other;
     }
   }
   TUBED_ASSERT(conversation != nullptr);
   const bool is_notified = conversation->answer(notice) && !TUBED_PLANTED(wake_up_is_lost);
-  if (is_notified) notified_.push_back(conversation->session());
+  if (is_notified) conversations_.notify(conversation->session());
 }
 
 }  // namespace tubed::commands

@@ -391,7 +391,7 @@ bool HttpApi::is_stopping() const {
 
 std::optional<Problem> HttpApi::not_serving() const {
   if (is_stopping()) return api::stopping();
-  const stats::ClusterState* cluster = service_.cluster();
+  const stats::ClusterState* cluster = service_.host().cluster();
   if (serving::not_serving_reason(cluster).empty()) return std::nullopt;
   return api::not_the_leader(serving::not_serving_detail(*cluster));
 }
@@ -404,7 +404,7 @@ std::optional<Problem> HttpApi::check_again(const ApiRequest& request) const {
 std::optional<Problem> HttpApi::admit_again(ApiRequest& request) const {
   if (TUBED_PLANTED(api_role_of_the_header)) return std::nullopt;
   if (const auto problem = check_again(request)) return problem;
-  request.admission.role = request.role.empty() ? nullptr : service_.find_role(request.role);
+  request.admission.role = request.role.empty() ? nullptr : service_.roles().find(request.role);
   // Other requests may have begun meanwhile.
   if (request.admission.role != nullptr && request.admission.role->is_full())
     return api::problem_of(protocol::word::kOutOfMemory);
@@ -427,7 +427,7 @@ std::optional<Problem> HttpApi::begin_wait(std::string_view role) {
 }
 
 HttpReply HttpApi::cluster_reply() const {
-  const stats::ClusterState* cluster = service_.cluster();
+  const stats::ClusterState* cluster = service_.host().cluster();
   if (cluster == nullptr) return http_response(api::no_cluster());
   return http_response(api::cluster_json(*cluster));
 }
@@ -449,7 +449,7 @@ bool HttpApi::has_role_still(const std::string& role,
                              const std::optional<serving::ClientIdentity>& identity) const {
   if (!is_on()) return false;
   if (role.empty()) return settings_.http.auth == AuthMode::none && settings_.http.role.empty();
-  if (service_.find_role(role) == nullptr) return false;
+  if (service_.roles().find(role) == nullptr) return false;
   return identity ? authenticator_.still_has(*identity) : settings_.http.role == role;
 }
 
@@ -459,7 +459,7 @@ EventStreams::FindRights HttpApi::rights_of(const Caller& caller) {
   return [this, name, identity = caller.admitted.identity]() -> EventStreams::Rights {
     if (!has_role_still(name, identity)) return {};
     if (name.empty()) return {.may_inspect = true};
-    const Role& role = service_.find_role(name)->role();
+    const Role& role = service_.roles().find(name)->role();
     if (!may(role, Access::inspect)) return {};
     return {.may_inspect = true, .role = role};
   };

@@ -60,7 +60,6 @@ ClusterMember::ClusterMember(const ClusterParts& parts, const Settings& settings
       hand_over_timer_(parts.loop, [this] { end_hand_over(); }) {
   parts_.service.set_log(log_);
   parts_.service.set_clock(*this);
-  parts_.service.set_cluster_probe([this] { return &state(); });
 }
 
 ClusterMember::~ClusterMember() {

@@ -44,6 +44,7 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
       http_api_(loop, service_, clients_, scheduler_, authenticator_),
       notifier_(loop, [this] { return status_line(service_, lifecycle_, clients_.count()); }),
       lifecycle_(loop, log, service_, settings_, clients_, scheduler_, listeners_, notifier_) {
+  service_.set_host(*this);
   admin_http_.set_site(http_api_);
   clients_.on_refused(
       [this](std::unique_ptr<loop::Channel> channel) { listeners_.hold(std::move(channel)); });
@@ -58,9 +59,6 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
   const auto on = [&](int number, std::function<void()> arrived) {
     signals_.push_back(std::make_unique<loop::Signal>(loop, number, std::move(arrived)));
   };
-  service_.on_drain_request(
-      [this](bool draining, SessionId client) { lifecycle_.drain(draining, client); });
-  service_.on_describe_client([this](SessionId session) { return clients_.describe(session); });
   on(SIGUSR1, [this] { lifecycle_.drain(true); });
   on(SIGUSR2, [this] { lifecycle_.drain(false); });
   on(SIGHUP, [this] { this->reload(); });
@@ -143,6 +141,28 @@ int Server::run() {
   listeners_.close_clients();
   admin_http_.close();
   return lifecycle_.exit_code();
+}
+
+// --- What the service asks
+
+const stats::ClusterState* Server::cluster() {
+  return cluster_ == nullptr ? nullptr : &cluster_->state();
+}
+
+void Server::drain_requested(commands::Service& /*service*/, bool draining, SessionId client) {
+  lifecycle_.drain(draining, client);
+}
+
+commands::Authentication Server::authenticate(std::string_view token, SessionId session) {
+  return authenticator_.authenticate(token, session);
+}
+
+void Server::audit(const commands::AuditEvent& event) {
+  authenticator_.audit(event);
+}
+
+commands::ClientDetails Server::describe_client(SessionId session) {
+  return clients_.describe(session);
 }
 
 // --- Connections and ticks

@@ -35,7 +35,10 @@
 
 namespace tubed::server {
 
-class Server final : public serving::TickHost, public ConnectionHost, public http::AdminHttpHost {
+class Server final : public serving::TickHost,
+                     public commands::ServiceHost,
+                     public ConnectionHost,
+                     public http::AdminHttpHost {
  public:
   // Reads the settings again, for SIGHUP.
   using Reload = std::function<Result<Settings>()>;
@@ -74,6 +77,11 @@ class Server final : public serving::TickHost, public ConnectionHost, public htt
  private:
   bool complete_tick() override { return lifecycle_.complete_tick(); }
   void tick_ended() override;
+  const stats::ClusterState* cluster() override;
+  void drain_requested(commands::Service& service, bool draining, SessionId client) override;
+  commands::Authentication authenticate(std::string_view token, SessionId session) override;
+  void audit(const commands::AuditEvent& event) override;
+  commands::ClientDetails describe_client(SessionId session) override;
   Admittance admits_connection() override;
   void on_connection(std::unique_ptr<loop::Channel> channel,
                      const serving::ConnectionOrigin& origin) override;

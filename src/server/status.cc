@@ -19,7 +19,7 @@ std::string_view state(const commands::Service& service, const Lifecycle& lifecy
   if (service.draining()) return "draining";
   if (service.log().stats().full) return "refusing puts, the journal has no space";
   if (service.engine().memory_is_short()) return "refusing puts, limits.job_memory is reached";
-  return service.cluster() == nullptr ? "serving" : "leading";
+  return service.host().cluster() == nullptr ? "serving" : "leading";
 }
 
 // Of a node that has a queue.
@@ -43,7 +43,7 @@ std::string fetch_status(const stats::ClusterState& cluster) {
 std::string status_line(const commands::Service& service, const Lifecycle& lifecycle,
                         std::size_t connections) {
   const auto jobs = service.engine().info().jobs;
-  const stats::ClusterState* cluster = service.cluster();
+  const stats::ClusterState* cluster = service.host().cluster();
   if (!serving::not_serving_reason(cluster).empty() && !lifecycle.stopping()) {
     return fmt::format("{}{}", service.draining() ? "draining, " : "",
                        node_status(*cluster, jobs.total()));
@@ -71,7 +71,7 @@ std::string_view unready_reason(const commands::Service& service, const Lifecycl
 }
 
 std::string_view not_leader_reason(const commands::Service& service, const Lifecycle& lifecycle) {
-  return lifecycle.stopping() ? "stopping" : serving::not_serving_reason(service.cluster());
+  return lifecycle.stopping() ? "stopping" : serving::not_serving_reason(service.host().cluster());
 }
 
 std::string node_status(const stats::ClusterState& cluster, std::uint64_t jobs) {

@@ -69,7 +69,7 @@ void Scheduler::end_tick() {
 void Scheduler::serve_clients() {
   do {
     do {
-      service_.take_notified(notified_);
+      service_.conversations().take_notified(notified_);
       for (const SessionId session : notified_) {
         Client* client = clients_.find(session);
         if (client == nullptr) continue;
@@ -77,7 +77,7 @@ void Scheduler::serve_clients() {
         serve(*client);
       }
       dirty_.take_all(clients_, [this](Client& client) { serve(client); });
-    } while (clients_.shed_output() || service_.has_notified() || !dirty_.empty());
+    } while (clients_.shed_output() || service_.conversations().has_notified() || !dirty_.empty());
   } while (winding_down_ && host_.complete_tick());
 }
 

@@ -400,7 +400,7 @@ std::string dump(const commands::Service& service, std::uint64_t clock_milliseco
   engine.for_each_job([&](JobId id) {
     if (const auto holder = engine.holder_of(id)) holds[*holder].emplace_back(id);
   });
-  for (const commands::Conversation* one : service.conversations()) {
+  for (const commands::Conversation* one : service.conversations().all()) {
     if (one != nullptr) append(connection_line(engine, one->session(), holds));
   }
   engine.for_each_job([&](JobId id) { append(job_line(engine, service.now(), id)); });

@@ -136,7 +136,7 @@ Deadlines TestMode::next_deadlines() const {
 // for the control connection.
 bool TestMode::every_client_waits() const {
   const engine::EngineInfo info = service_.engine().info();
-  const bool has_control = control_ && service_.conversations()[*control_] != nullptr;
+  const bool has_control = control_ && service_.conversations().all()[*control_] != nullptr;
   const bool control_is_busy = has_control && !service_.engine().is_waiting(*control_);
   const std::uint64_t waiting = info.waiting + info.waiting_for_jobs;
   return waiting > 0 && waiting + (control_is_busy ? 1 : 0) == info.sessions;
@@ -167,7 +167,8 @@ bool TestMode::is_settled(SessionId session) const {
     return one != nullptr && one->session() != session && one->can_resume() &&
            !one->is_in_test_operation();
   };
-  return !service_.has_notified() && std::ranges::none_of(service_.conversations(), has_work) &&
+  return !service_.conversations().has_notified() &&
+         std::ranges::none_of(service_.conversations().all(), has_work) &&
          service_.log().durable() == service_.log().appended();
 }
 
@@ -276,7 +277,7 @@ TestMode::Rest TestMode::rest_of(JobId id) const {
 
 void TestMode::add_event(Event event, std::string_view details) {
   events_.add(event, details);
-  for (const Awaiting& one : awaiting_) service_.unpark(one.session);
+  for (const Awaiting& one : awaiting_) service_.conversations().unpark(one.session);
   awaiting_.clear();
 }
 
@@ -440,7 +441,7 @@ Answer TestMode::meet(const Faults::Fault& fault, const Context& context, Operat
   if (fault.kind == Faults::Kind::reply) return Status{fault.word};
   if (fault.kind == Faults::Kind::close) return protocol::Close{};
   operation = TestOperation{};
-  service_.conversation(context.session).park();
+  service_.conversations().at(context.session).park();
   return protocol::Unfinished{};
 }
 
@@ -448,14 +449,14 @@ Answer TestMode::await(Context& context, Event event, std::uint64_t count, Time 
   if (events_.count(event) >= count) return protocol::Number{"AWAITED", events_.count(event)};
   if (context.peer_is_gone || until <= service_.tick_time()) return Status{word::kTimedOut};
   awaiting_.push_back({context.session, until});
-  service_.conversation(context.session).park();
+  service_.conversations().at(context.session).park();
   return protocol::Unfinished{};
 }
 
 void TestMode::continue_awaiting(Time tick) {
   std::erase_if(awaiting_, [&](const Awaiting& one) {
     if (one.until > tick) return false;
-    service_.unpark(one.session);
+    service_.conversations().unpark(one.session);
     return true;
   });
 }

@@ -47,23 +47,23 @@ class Admitted : public Talk {
  public:
   explicit Admitted(const std::vector<Role>& roles, const Limits& limits = {}) : Talk(limits) {
     service.set_roles(roles);
-    service.on_authenticate([this](std::string_view token, SessionId) -> Authentication {
+    host.answer_to_token = [this](std::string_view token) -> Authentication {
       if (token == "later") return RefusedLater{};
-      ActiveRole* role = service.find_role(token);
+      ActiveRole* role = service.roles().find(token);
       if (role == nullptr) return Refused{};
       return Granted{.role = role, .name = "client of " + std::string(token)};
-    });
-    service.on_audit([this](const AuditEvent& event) {
+    };
+    host.on_audit = [this](const AuditEvent& event) {
       audited.push_back({event.what, std::string(event.command), std::string(event.tube),
                          std::string(event.principal), std::string(event.role),
                          std::string(event.to), event.job, std::string(event.reply), event.jobs});
-    });
+    };
   }
 
   // A client that has the role from the start.
   std::unique_ptr<Conversation> connect_as(std::string_view role) {
     return std::make_unique<Conversation>(
-        service, Admission{.role = service.find_role(role), .name = "peer"});
+        service, Admission{.role = service.roles().find(role), .name = "peer"});
   }
   // A client that has to authenticate.
   std::unique_ptr<Conversation> connect_with_token() {

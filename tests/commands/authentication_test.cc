@@ -150,8 +150,8 @@ TEST_CASE("another token changes the role, and a wrong one closes the connection
         "AUTHENTICATED\r\nINSERTED 1\r\nDENIED\r\n");
   CHECK(send_to(*client, "auth worker\r\nput 0 0 60 1\r\nx\r\nreserve\r\n") ==
         "AUTHENTICATED\r\nDENIED\r\nRESERVED 1 1\r\nx\r\n");
-  CHECK(talk.service.find_role("producer")->conversations() == 0);
-  CHECK(talk.service.find_role("worker")->conversations() == 1);
+  CHECK(talk.service.roles().find("producer")->conversations() == 0);
+  CHECK(talk.service.roles().find("worker")->conversations() == 1);
   for (const std::string& line :
        {std::string("auth wrong"), std::string("auth"), std::string("auth "),
         std::string("auth a b"), "auth " + std::string(300, 't'),
@@ -209,7 +209,7 @@ TEST_CASE("a role has no more clients by token than its limit") {
   Admitted talk({one, kProducer});
   auto first = talk.connect_with_token();
   CHECK(send_to(*first, "auth worker\r\nauth worker\r\n") == "AUTHENTICATED\r\nAUTHENTICATED\r\n");
-  CHECK(talk.service.find_role("worker")->is_full());
+  CHECK(talk.service.roles().find("worker")->is_full());
   auto second = talk.connect_with_token();
   CHECK(send_to(*second, "auth worker\r\nlist-tube-used\r\n") == "OUT_OF_MEMORY\r\n");
   CHECK(second->finished());
@@ -284,7 +284,7 @@ TEST_CASE("a reload changes the rights of connected clients at once") {
   talk.service.set_roles({role_of_families("producer", "pw", {"mail.*"}), kWorker});
   CHECK(send_to(*client, "reserve-with-timeout 0\r\nput 0 0 60 0\r\n\r\n") ==
         "DENIED\r\nDENIED\r\n");
-  CHECK(talk.service.sessions_of_removed_roles().empty());
+  CHECK(talk.service.conversations().of_removed_roles().empty());
 }
 
 TEST_CASE("a client that waits for what its role may not have any more is answered") {
@@ -305,10 +305,10 @@ TEST_CASE("a client that waits for what its role may not have any more is answer
   CHECK(send_to(*stays, "reserve\r\n").empty());
 
   talk.service.set_roles({kMail, kWorker});  // nothing has changed
-  CHECK_FALSE(talk.service.has_notified());
+  CHECK_FALSE(talk.service.conversations().has_notified());
   talk.service.set_roles({role_of_families("mail", "pwi", {"post.*"}), kWorker});
   std::vector<SessionId> notified;
-  talk.service.take_notified(notified);
+  talk.service.conversations().take_notified(notified);
   CHECK(notified == std::vector<SessionId>{plain->session(), batch->session(), waiter->session()});
   CHECK(Talk::replies_of(*plain) == "DENIED\r\nUSING default\r\n");
   CHECK(Talk::replies_of(*batch) == "DENIED\r\n");
@@ -332,9 +332,9 @@ TEST_CASE("a role that is removed has no rights, and its sessions are known") {
   send_to(*mail, "auth mail\r\n");
   CHECK(send_to(*worker, "reserve\r\n").empty());
   talk.service.set_roles({});
-  CHECK(talk.service.sessions_of_removed_roles() ==
+  CHECK(talk.service.conversations().of_removed_roles() ==
         std::vector<SessionId>{worker->session(), mail->session()});
-  CHECK(talk.service.find_role("worker") == nullptr);
+  CHECK(talk.service.roles().find("worker") == nullptr);
   CHECK(Talk::replies_of(*worker) == "DENIED\r\n");
   CHECK(send_to(*worker, "reserve\r\nlist-tube-used\r\n") == "DENIED\r\nUSING default\r\n");
   worker.reset();
@@ -345,16 +345,16 @@ TEST_CASE("a role that is removed has no rights, and its sessions are known") {
   auto again = talk.connect_as("worker");
   talk.service.set_roles({});
   talk.service.set_roles({kWorker});
-  CHECK(talk.service.sessions_of_removed_roles().empty());
+  CHECK(talk.service.conversations().of_removed_roles().empty());
   CHECK(send_to(*again, "reserve-with-timeout 0\r\n") == "TIMED_OUT\r\n");
 }
 
 TEST_CASE(
     "a first line that is too long ends where its bytes end, whatever the authenticator says") {
   Admitted talk({kAdmin});
-  talk.service.on_authenticate([&](std::string_view, SessionId) -> Authentication {
-    return Granted{talk.service.find_role("admin"), "anyone"};
-  });
+  talk.host.answer_to_token = [&](std::string_view) -> Authentication {
+    return Granted{talk.service.roles().find("admin"), "anyone"};
+  };
   auto client = talk.connect_with_token();
   CHECK(send_to(*client, "auth " + std::string(300, 't')).starts_with("AUTHENTICATED\r\n"));
 }

@@ -275,13 +275,13 @@ TEST_CASE("a client that takes the session of a client that was notified gets no
   auto other = talk.connect();
   worker->receive("reserve\r\n");
   Talk::exchange(*other, "put 0 0 60 1\r\na\r\n");
-  REQUIRE(talk.service.has_notified());
+  REQUIRE(talk.service.conversations().has_notified());
   const SessionId session = worker->session();
   worker.reset();
   auto next = talk.connect();
   REQUIRE(next->session() == session);
   std::vector<SessionId> notified;
-  talk.service.take_notified(notified);
+  talk.service.conversations().take_notified(notified);
   CHECK(notified == std::vector<SessionId>{session});
   CHECK(Talk::replies_of(*next).empty());
   CHECK_FALSE(talk.service.engine().holds_jobs(session));
@@ -301,7 +301,7 @@ TEST_CASE("the wait of a client that closes ends, whatever it waits for") {
     client.reset();
     CHECK(Talk::exchange(*other, "put 0 0 60 1\r\na\r\ndelete 1\r\nreserve\r\n") ==
           "INSERTED 2\r\nDELETED\r\nRESERVED 2 1\r\na\r\n");
-    CHECK_FALSE(talk.service.has_notified());
+    CHECK_FALSE(talk.service.conversations().has_notified());
     talk.service.engine().check_invariants();
   }
 }
@@ -415,7 +415,8 @@ TEST_CASE("what is known of the tubes that a session uses and watches is that of
   talk.service.set_roles({});
   CHECK(Talk::exchange(*client, both) == "DENIED\r\nDENIED\r\n");
   CHECK(Talk::exchange(*client, "delete 2\r\n") == "DENIED\r\n");
-  CHECK(talk.service.sessions_of_removed_roles() == std::vector<SessionId>{client->session()});
+  CHECK(talk.service.conversations().of_removed_roles() ==
+        std::vector<SessionId>{client->session()});
 }
 
 // --- Pages of lists

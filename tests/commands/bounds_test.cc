@@ -90,12 +90,12 @@ TEST_CASE("a long line of a command that has no limit of its own is not stored")
   Talk talk;
   auto client = talk.connect();
   client->receive("delete-batch " + repeated("1 ", 10'000));
-  CHECK(talk.service.input_bytes() > 20'000);
+  CHECK(talk.service.input().bytes() > 20'000);
   client->receive(repeated("1 ", 1000));  // longer than any line
-  CHECK(talk.service.input_bytes() < 5000);
+  CHECK(talk.service.input().bytes() < 5000);
   CHECK(Talk::exchange(*client, "\r\n") == "BAD_FORMAT\r\n");
   client->receive("delete " + repeated("1 ", 10'000));
-  CHECK(talk.service.input_bytes() < 5000);
+  CHECK(talk.service.input().bytes() < 5000);
 }
 
 TEST_CASE("while the log is congested no command that may emit a fact is run") {
@@ -134,7 +134,7 @@ TEST_CASE("with many clients each does less at a time") {
 
 TEST_CASE("stored input is counted until it is consumed") {
   Talk talk;
-  const auto waits = [&] { return talk.service.input_bytes(); };
+  const auto waits = [&] { return talk.service.input().bytes(); };
   const std::string behind = repeated("list-tube-used\r\n", 1000);
   auto client = talk.connect();
   client->receive("reserve\r\n");
@@ -167,8 +167,8 @@ TEST_CASE("the more input is stored, the less a read brings") {
     clients.back()->receive(std::string(service.read_bytes(65536), 'x'));
   }
   CHECK(service.read_bytes(65536) == 2048);
-  CHECK(service.input_bytes() > (1 << 20) * 9 / 10);
-  CHECK(service.input_bytes() < (1 << 20) + 500 * 2048);
+  CHECK(service.input().bytes() > (1 << 20) * 9 / 10);
+  CHECK(service.input().bytes() < (1 << 20) + 500 * 2048);
 }
 
 TEST_CASE("while the log is congested, commands that emit no fact are answered") {
@@ -367,7 +367,7 @@ TEST_CASE("a waiting client is read from until it has pipelined input") {
   auto producer = talk.connect();
   CHECK(Talk::exchange(*producer, "put 0 0 60 1\r\na\r\n") == "INSERTED 1\r\n");
   std::vector<SessionId> notified;
-  talk.service.take_notified(notified);
+  talk.service.conversations().take_notified(notified);
   REQUIRE(notified.size() == 1);
   CHECK(notified[0] == client->session());
   CHECK(Talk::replies_of(*client) == "RESERVED 1 1\r\na\r\nUSING default\r\n");
@@ -377,10 +377,9 @@ TEST_CASE("undrain says that it is too late if its host keeps the server drainin
   Talk talk;
   auto client = talk.connect();
   talk.service.set_draining(true);
-  talk.service.on_drain_request([](bool, SessionId) {});
+  talk.host.refuses_drain_mode = true;
   CHECK(Talk::exchange(*client, "undrain\r\n") == "DRAINING\r\n");
-  talk.service.on_drain_request(
-      [&](bool draining, SessionId) { talk.service.set_draining(draining); });
+  talk.host.refuses_drain_mode = false;
   CHECK(Talk::exchange(*client, "undrain\r\n") == "NOT_DRAINING\r\n");
 }
 
@@ -454,10 +453,10 @@ ClientPage list_clients(Conversation& client, const std::string& arguments) {
 
 TEST_CASE("a page of list-clients has the clients from an id on, as the server describes them") {
   Talk talk;
-  talk.service.on_describe_client([](SessionId session) {
+  talk.host.details_of = [](SessionId session) {
     return ClientDetails{.address = "192.0.2.1:" + std::to_string(session),
                          .idle = std::chrono::milliseconds(1999 * session)};
-  });
+  };
   std::vector<std::unique_ptr<Conversation>> clients;
   for (int i = 0; i < 250; ++i) clients.push_back(talk.connect());
   Conversation& client = *clients[0];

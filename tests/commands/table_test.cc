@@ -162,10 +162,10 @@ bool is_error(const std::string& reply) {
 // The reply of an empty server to a line. If the line announces a body, a body is sent too.
 std::string reply_to(const Command& command, const std::string& line, std::string_view body) {
   Talk talk;
-  talk.service.on_authenticate([](std::string_view token, SessionId) -> Authentication {
+  talk.host.answer_to_token = [](std::string_view token) -> Authentication {
     if (token.empty()) return Refused{};
     return Granted{};
-  });
+  };
   auto client = &command == &auth_command()
                     ? std::make_unique<Conversation>(talk.service, Admission{.takes_tokens = true})
                     : talk.connect();
@@ -221,10 +221,10 @@ TEST_CASE("every row takes its longest line, and none that is longer than its li
     CHECK(line.size() <= limit);
     const bool is_auth = &command == &auth_command();
     Talk talk;
-    talk.service.on_authenticate([](std::string_view token, SessionId) -> Authentication {
+    talk.host.answer_to_token = [](std::string_view token) -> Authentication {
       if (token.empty()) return Refused{};
       return Granted{};
-    });
+    };
     const auto connect = [&] {
       return is_auth ? std::make_unique<Conversation>(talk.service, Admission{.takes_tokens = true})
                      : talk.connect();

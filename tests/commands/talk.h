@@ -10,6 +10,7 @@
 
 #include "commands/conversation.h"
 #include "commands/service.h"
+#include "tests/commands/test_host.h"
 #include "tests/protocol/take_replies.h"
 
 namespace tubed::commands {
@@ -44,7 +45,9 @@ class Talk {
                      },
                  .resident_bytes = [] { return std::uint64_t{12'345'678}; },
                  .open_descriptors = [] { return std::uint64_t{17}; },
-                 .descriptor_limit = [] { return std::uint64_t{1024}; }}) {}
+                 .descriptor_limit = [] { return std::uint64_t{1024}; }}) {
+    service.set_host(host);
+  }
 
   std::unique_ptr<Conversation> connect() { return std::make_unique<Conversation>(service); }
 
@@ -66,9 +69,9 @@ class Talk {
   // Resumes each conversation that has deferred work once. False: none has.
   bool run_deferred() {
     std::vector<SessionId> notified;
-    bool any = service.has_notified();
-    service.take_notified(notified);
-    for (Conversation* one : service.conversations()) {
+    bool any = service.conversations().has_notified();
+    service.conversations().take_notified(notified);
+    for (Conversation* one : service.conversations().all()) {
       if (one == nullptr) continue;
       if (one->awaits_refusal()) one->refuse();
       if (!one->can_resume()) continue;
@@ -91,6 +94,7 @@ class Talk {
 
   void advance(Duration time) { service.begin_tick(service.now() + time); }
 
+  TestHost host;
   Service service;
 
  private:

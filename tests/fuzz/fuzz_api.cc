@@ -109,7 +109,7 @@ class SmallQueue {
 
   void run(const api::Operation& operation, api::Script& script, std::string_view body) {
     commands::Admission admission;
-    if (options_.with_role) admission.role = service_.find_role("1");
+    if (options_.with_role) admission.role = service_.roles().find("1");
     auto conversation = options_.with_role ? std::make_unique<Conversation>(service_, admission)
                                            : std::make_unique<Conversation>(service_);
     conversation->set_writer(&script);

@@ -56,12 +56,14 @@ class Play {
         byte_by_byte_(byte_by_byte),
         begin_(begin) {
     service_.set_roles({some_role(false)});
-    service_.on_authenticate([this](std::string_view token, SessionId) -> Authentication {
-      if (token == "1") return Granted{.role = service_.find_role("1")};
+    talk_.host.answer_to_token = [this](std::string_view token) -> Authentication {
+      if (token == "1") return Granted{.role = service_.roles().find("1")};
       if (token == "2") return RefusedLater{};
       return Refused{};
-    });
-    service_.on_audit([](const AuditEvent& event) { TUBED_ASSERT(!name_of(event.what).empty()); });
+    };
+    talk_.host.on_audit = [](const AuditEvent& event) {
+      TUBED_ASSERT(!name_of(event.what).empty());
+    };
     service_.set_limits(service_.engine().limits(), {.output_bytes = 4096});
     if (test_mode) {
       test_mode_.emplace(service_, test_mode::ClockMode::manual, kStart,
@@ -130,7 +132,7 @@ class Play {
 
   std::unique_ptr<Conversation> connect() {
     Admission admission;
-    if (begin_ == Begin::with_role) admission.role = service_.find_role("1");
+    if (begin_ == Begin::with_role) admission.role = service_.roles().find("1");
     admission.takes_tokens = begin_ == Begin::with_token;
     return std::make_unique<Conversation>(service_, std::move(admission));
   }

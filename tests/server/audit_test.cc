@@ -18,14 +18,18 @@ namespace tubed::server_test {
 namespace {
 
 // A server whose clients have the role "ops", and whose time does not pass.
-struct AuditedServer final : serving::TickHost {
+struct AuditedServer final : serving::TickHost, commands::ServiceHost {
   AuditedServer() {
+    service.set_host(*this);
     RoleSettings role;
     role.role.name = "ops";
     role.role.produce = role.role.admin = true;
     authenticator->apply({role}, {});
   }
 
+  void audit(const commands::AuditEvent& event) override {
+    if (authenticator != nullptr) authenticator->audit(event);
+  }
   bool complete_tick() override { return false; }
   void tick_ended() override {}
 
@@ -33,7 +37,7 @@ struct AuditedServer final : serving::TickHost {
     auto [here, there] = loop_test::connected_pair();
     peers.push_back(std::move(there));
     return clients.add(loop::open_channel(loop, std::move(here), {}), scheduler,
-                       {.role = service.find_role("ops"), .name = "peer"});
+                       {.role = service.roles().find("ops"), .name = "peer"});
   }
   std::vector<std::string> lines_with(std::string_view text) const {
     std::vector<std::string> found;

@@ -21,12 +21,8 @@ namespace {
 
 // HTTP of a server, whose part in a cluster the test chooses.
 struct Node final : HttpRig {
-  Node() {
-    service.set_cluster_probe([this] { return state.get(); });
-  }
-  ~Node() override { service.set_cluster_probe({}); }
-
-  std::string_view not_leader() const override { return not_serving_reason(service.cluster()); }
+  const ClusterState* cluster() override { return state.get(); }
+  std::string_view not_leader() const override { return not_serving_reason(state.get()); }
 
   std::string get(const std::string& path) {
     return ask("GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");

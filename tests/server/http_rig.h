@@ -17,8 +17,9 @@
 
 namespace tubed::server_test {
 
-struct HttpRig : serving::TickHost, http::AdminHttpHost {
+struct HttpRig : serving::TickHost, commands::ServiceHost, http::AdminHttpHost {
   HttpRig() {
+    service.set_host(*this);
     loop::ignore_broken_pipes();
     settings.http.api = HttpApiLevel::full;
     clients.set_limits(settings);
@@ -28,13 +29,17 @@ struct HttpRig : serving::TickHost, http::AdminHttpHost {
     address = os::local_address(socket);
     http.listen(std::move(socket), "");
   }
-  virtual ~HttpRig() {
+  ~HttpRig() override {
     http.close();
     clients.close_all("test");
   }
   HttpRig(const HttpRig&) = delete;
   HttpRig& operator=(const HttpRig&) = delete;
 
+  commands::Authentication authenticate(std::string_view token, SessionId session) override {
+    return authenticator.authenticate(token, session);
+  }
+  void audit(const commands::AuditEvent& event) override { authenticator.audit(event); }
   bool complete_tick() override { return false; }
   void tick_ended() override {}
   void begin_tick() override { scheduler.begin_tick(); }

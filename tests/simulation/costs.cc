@@ -23,7 +23,7 @@ constexpr std::uint64_t kMostWalked = 1'000;
 std::string excess_of(const commands::Service& service, const Net& net) {
   const std::size_t most_replies = 2 * service.conversation_limits().output_bytes + kLongestReply;
   std::size_t open = 0;
-  for (const commands::Conversation* conversation : service.conversations()) {
+  for (const commands::Conversation* conversation : service.conversations().all()) {
     if (conversation == nullptr) continue;
     ++open;
     const std::size_t replies = conversation->replies().size();
@@ -36,8 +36,8 @@ std::string excess_of(const commands::Service& service, const Net& net) {
   if (net.is_settled() && open != net.open_connections())
     return fmt::format("{} conversations are open, and {} connections", open,
                        net.open_connections());
-  if (service.input_bytes() > open * kInput)
-    return fmt::format("{} bytes of input are kept for {} clients", service.input_bytes(), open);
+  if (service.input().bytes() > open * kInput)
+    return fmt::format("{} bytes of input are kept for {} clients", service.input().bytes(), open);
   return {};
 }
 

@@ -200,7 +200,7 @@ bool Model::can_resolve() const {
   if (queue_.someone_left() && (!net_.is_settled() || world_.now() - left < kLeft)) return false;
   if (service_->log().durable() < service_->log().appended()) return false;
   return std::ranges::none_of(
-      service_->conversations(), [this](const commands::Conversation* conversation) {
+      service_->conversations().all(), [this](const commands::Conversation* conversation) {
         return conversation != nullptr && !conversation->replies().empty() &&
                is_of_model(service_->engine(), conversation->session());
       });

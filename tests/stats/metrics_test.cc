@@ -452,7 +452,7 @@ TEST_CASE("the metrics of a cluster exist on its nodes") {
   Talk talk;
   CHECK(page_of(talk.service).find("cluster") == std::string::npos);
   const ClusterState cluster = leader_of_three();
-  talk.service.set_cluster_probe([&] { return &cluster; });
+  talk.host.cluster_state = &cluster;
   const Samples samples(page_of(talk.service));
   CHECK(samples.at(R"(tubed_cluster_info{node="a",cluster="00000000deadbeef"})") == 1);
   CHECK(samples.at(R"(tubed_cluster_role{role="leader"})") == 1);
@@ -485,7 +485,7 @@ TEST_CASE("the metrics of a cluster exist on its nodes") {
 TEST_CASE("the metrics of a node that waits name no cluster, and those of nodes are bounded") {
   Talk talk;
   ClusterState cluster{.name = "d"};
-  talk.service.set_cluster_probe([&] { return &cluster; });
+  talk.host.cluster_state = &cluster;
   CHECK(Samples(page_of(talk.service)).at(R"(tubed_cluster_info{node="d",cluster=""})") == 1);
   for (int i = 0; i < 100; ++i) {
     cluster.nodes.push_back({.name = std::to_string(i), .match = 1});
@@ -498,7 +498,7 @@ TEST_CASE("the metrics of a node that waits name no cluster, and those of nodes 
 TEST_CASE("every family of the page is in the reference, and the other way round") {
   Talk talk(with_metrics(5));
   const ClusterState cluster = leader_of_three();
-  talk.service.set_cluster_probe([&] { return &cluster; });
+  talk.host.cluster_state = &cluster;
   FakeLog log;
   talk.service.set_log(log);
   talk.service.counters().set_recovery_time(1500ms);

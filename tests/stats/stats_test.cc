@@ -52,7 +52,7 @@ TEST_CASE("new lines come last, before those of a cluster") {
   auto client = talk.connect();
   CHECK(Talk::exchange(*client, "stats\r\n").ends_with("\njournal-full: false\n\r\n"));
   const ClusterState cluster = leader_of_three();
-  talk.service.set_cluster_probe([&] { return &cluster; });
+  talk.host.cluster_state = &cluster;
   const std::string reply = Talk::exchange(*client, "stats\r\n");
   CHECK(reply.find("\njournal-full: false\ncluster-name: ") != std::string::npos);
 }
@@ -117,9 +117,9 @@ TEST_CASE("every command counts in its own line and in no other") {
     const std::string& name = entry.first;
     const std::string& line = entry.second;
     Talk talk;
-    talk.service.on_authenticate([](std::string_view, SessionId) -> commands::Authentication {
+    talk.host.answer_to_token = [](std::string_view) -> commands::Authentication {
       return commands::Granted{};
-    });
+    };
     auto client = std::make_unique<commands::Conversation>(
         talk.service, commands::Admission{.takes_tokens = name == "auth"});
     auto watcher = talk.connect();
@@ -276,18 +276,15 @@ TEST_CASE("the lines of a cluster are last, and a server that is in none has non
   Talk talk;
   auto client = talk.connect();
   CHECK(Talk::exchange(*client, "stats\r\n").find("cluster") == std::string::npos);
-  const ClusterState* state = nullptr;
-  talk.service.set_cluster_probe([&] { return state; });
-  CHECK(Talk::exchange(*client, "stats\r\n").find("cluster") == std::string::npos);
   const ClusterState leader = leader_of_three();
-  state = &leader;
+  talk.host.cluster_state = &leader;
   CHECK(Talk::exchange(*client, "stats\r\n")
             .ends_with("\ncluster-name: a\ncluster-role: leader\ncluster-leader: a\n"
                        "cluster-term: 7\ncluster-commit-index: 1000\n"
                        "cluster-applied-index: 999\ncluster-held-over: 3\n"
                        "cluster-nodes: \"a:leader:1001:0 b:voter:990:12 c:standby:-:-\"\n\r\n"));
   const ClusterState waiting{.name = "d"};
-  state = &waiting;
+  talk.host.cluster_state = &waiting;
   Values values = stats_of(*client);
   CHECK(values.at("cluster-role") == "waiting");
   CHECK(values.at("cluster-leader") == "\"\"");
@@ -297,7 +294,7 @@ TEST_CASE("the lines of a cluster are last, and a server that is in none has non
 TEST_CASE("every line of the reference is a line of the reply, in the same order") {
   Talk talk;
   const ClusterState cluster = leader_of_three();
-  talk.service.set_cluster_probe([&] { return &cluster; });
+  talk.host.cluster_state = &cluster;
   auto client = talk.connect();
   Talk::exchange(*client,
                  "put 0 0 60 1 idp:k con:k grp:g aft:h max:1:bury ttl:60\r\na\r\nreserve-job "

@@ -1,0 +1,50 @@
+// Conversations: the open conversations of a service by their sessions, and those that something
+// outside their own commands has moved on, so that the server has to send replies and resume them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/types.h"
+
+namespace tubed::commands {
+
+class Conversation;
+
+class Conversations {
+ public:
+  // Called by conversations.
+  void opened(SessionId session, Conversation& conversation);
+  void closed(SessionId session) { conversations_[session] = nullptr; }
+
+  // Precondition: the session is open.
+  Conversation& at(SessionId session) const { return *conversations_[session]; }
+  // By session; null: no open session has this id.
+  std::span<Conversation* const> all() const { return conversations_; }
+  // The sessions whose role was removed. O(conversations).
+  std::vector<SessionId> of_removed_roles() const;
+
+  // The conversation continues if its command has parked it.
+  void unpark(SessionId session);
+  // Their roles have other rights: those that wait for what they may not have any more are
+  // answered. O(waiting * watched * patterns).
+  void rights_changed();
+  // Those that wait in a reserve begin to wait again, in the order of sessions, in a new queue.
+  void restart();
+
+  void notify(SessionId session) { notified_.push_back(session); }
+  // True: take_notified() would return sessions.
+  bool has_notified() const { return !notified_.empty(); }
+  // Replaces `sessions` by those that were notified since the last call. The caller sends their
+  // replies and resumes them. A session may have closed since, and its id may name another client.
+  void take_notified(std::vector<SessionId>& sessions) {
+    sessions.clear();
+    sessions.swap(notified_);
+  }
+
+ private:
+  std::vector<Conversation*> conversations_;  // by session
+  std::vector<SessionId> notified_;
+};
+
+}  // namespace tubed::commands

@@ -1,0 +1,42 @@
+// ServiceHost: the server around a service, as the service sees it. Each function does what is
+// right for a service that has no server around it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "commands/principal.h"
+#include "engine/types.h"
+#include "stats/cluster.h"
+
+namespace tubed::commands {
+
+class Service;
+
+// The connection of a client, as the server describes it.
+struct ClientDetails {
+  std::string address = "-";  // one word
+  Duration idle{};            // since its last input or the end of its last wait
+};
+
+class ServiceHost {
+ public:
+  virtual ~ServiceHost() = default;
+
+  // The cluster of this node, valid until the next call. Null: the server is in no cluster.
+  virtual const stats::ClusterState* cluster() { return nullptr; }
+
+  // A client asks for drain mode, or for its end. The host calls Service::set_draining() if it
+  // agrees.
+  virtual void drain_requested(Service& service, bool draining, SessionId client);
+
+  // The token is empty if the client's was malformed. It must not be kept.
+  virtual Authentication authenticate(std::string_view token, SessionId session);
+  // A conversation with a principal was denied a command, or has run one of the family admin.
+  virtual void audit(const AuditEvent& event);
+
+  virtual ClientDetails describe_client(SessionId session);
+};
+
+}  // namespace tubed::commands
