@@ -27,7 +27,24 @@ Engine::Engine(const Limits& limits)
             extended_),
       removal_(jobs_, moves_, memory_, tags_, unique_keys_, registry_),
       lives_(moves_, removal_, registry_, tag_records_, expiries_, job_waiters_, serve_queue_,
-             extended_) {}
+             extended_),
+      flushes_(jobs_, tubes_, flushed_, memory_, tag_records_, unique_keys_, groups_, registry_,
+               moves_, tags_),
+      replay_({.jobs = jobs_,
+               .policies = policies_,
+               .tubes = tubes_,
+               .sessions = sessions_,
+               .deadlines = deadlines_,
+               .memory = memory_,
+               .tag_records = tag_records_,
+               .unique_keys = unique_keys_,
+               .groups = groups_,
+               .expiries = expiries_,
+               .registry = registry_,
+               .moves = moves_,
+               .tags = tags_,
+               .lives = lives_,
+               .flushes = flushes_}) {}
 
 Engine::~Engine() = default;
 

@@ -10,9 +10,10 @@
 // another, JobRemoval ends it, and Lives decides by policies and tags what becomes of a job that
 // comes back or expires. Tags sets the tags of a job, whose effects are in UniqueKeys,
 // ConcurrencyKeys, Groups and Expiries; ReservationLimits bounds what a tube gives. JobWaiters
-// answers the sessions that wait for the end of a job. DeadlineIndex says what is due and explains
-// what time does. ServeQueue explains how a session gets a job. The replay law is in engine/fact.h.
-// TubeMetricsRegistry counts for the metrics of each tube.
+// answers the sessions that wait for the end of a job. Flushes empties tubes, and FactReplay
+// applies facts. DeadlineIndex says what is due and explains what time does. ServeQueue explains
+// how a session gets a job. The replay law is in engine/fact.h. TubeMetricsRegistry counts for the
+// metrics of each tube.
 //
 // Invariant: between two calls no tube that gives jobs has both a ready job and a waiting session.
 // Invariant: `now` never goes backwards from call to call.
@@ -20,7 +21,7 @@
 // Ties are broken by id (jobs), by arrival (waiting sessions) and by creation (tubes).
 //
 // The source files: engine.cc (sessions, tubes, policies, jobs), reservation.cc (reserving, waiting
-// and time), kick.cc, flush.cc, move.cc, durable.cc (durable state and replay),
+// and time), kick.cc, flush.cc, move.cc, durable.cc (durable state),
 // recorded_reservations.cc (reservations as facts), info.cc (queries), invariants.cc.
 #pragma once
 
@@ -33,7 +34,9 @@
 #include "engine/concurrency_keys.h"
 #include "engine/deadline_index.h"
 #include "engine/expiries.h"
+#include "engine/fact_replay.h"
 #include "engine/flushed_jobs.h"
+#include "engine/flushes.h"
 #include "engine/groups.h"
 #include "engine/info.h"
 #include "engine/job.h"
@@ -269,7 +272,7 @@ class Engine {
   // facts go to `log`, as those of remove_pending().
   [[gnu::cold]] std::uint32_t flush_slice(Time now, Slices& flush, FactSink& log, Output& out);
   // True: remove_pending() has something to do. O(1).
-  bool has_removals(Time now) const { return !flushed_.empty() || unique_keys_.has_next(now); }
+  bool has_removals(Time now) const { return flushes_.has_next(now); }
   // Frees up to an eighth of work_per_turn flushed jobs, flushed keys and cooldowns that have
   // ended, one at least, and emits a fact for each. O(log keys) for each.
   // The log gets the facts; sessions that waited for a job may get one.
@@ -341,7 +344,7 @@ class Engine {
   // complete; buried jobs come into their order. O(n) if a policy is set, else O(groups), and O(n
   // log n) for the buried jobs of tubes that were buried in disorder. The first open() does it
   // otherwise.
-  [[gnu::cold]] void end_replay();
+  [[gnu::cold]] void end_replay() { replay_.end(); }
   // Emits a minimal list of facts that gives this durable state. O(n).
   void visit_durable(Time now, FactSink& sink) const;
   // Emits the fact that gives the state of this id: the job in its resting place, followed by its
@@ -373,7 +376,6 @@ class Engine {
   bool holds(SessionId session, const Job& job) const {
     return job.holder() == &sessions_.at(session) || job.holder()->past;
   }
-  static TubeInfo info_of(const Tube& tube, Time now);
 
   std::vector<WatchEntry>::iterator find_watch(Session& session, const Tube* tube);
 
@@ -395,14 +397,10 @@ class Engine {
 
   [[gnu::cold]] PutResult duplicate_of(const UniqueKey& key, Priority priority, Output& out);
 
-  [[gnu::cold]] void limit_flushes(const Tube& tube, FactSink& out);
-  [[gnu::cold]] void end_flush(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out);
-  [[gnu::cold]] void add_flushed(FlushedBatch batch);
-  [[gnu::cold]] void forget_flushed(Job* job);
-  [[gnu::cold]] void remove_flushed_job(FactSink& out);
+  bool has_jobs(std::string_view tube) const;
+  void jobs_were_flushed(Time now, Output& out);
 
   Job* first_of(Tube* tube, JobState state);
-  static const Job* first_ready(const Tube& tube);
 
   [[gnu::cold]] void release_held(Output& out);
 
@@ -433,18 +431,6 @@ class Engine {
   void end_waits(Time now, Output& out);
   void continue_closing(Time now, Output& out);
 
-  void replay_added(Time now, const Added& added, bool waits = false);
-  void replay_placed(Time now, const Placed& placed);
-  void replay_removed(Time now, const Removed& removed);
-  void replay_paused(Time now, const Paused& paused);
-  void replay_flushed(Time now, const Flushed& flushed);
-  void add_tags(Job& job, const JobTags& tags);
-  void replay_remembered(const Remembered& remembered);
-  void replay_moved(Time now, const Moved& moved);
-  void replay_policy(Time now, const PolicySet& set);
-  [[gnu::cold]] void replay_held(Time now, const Held& held);
-  void attach_placed(Time now, Job* job, const Placement& place, bool waits);
-
   Limits limits_;
   JobTable jobs_;
   Policies policies_;
@@ -470,6 +456,8 @@ class Engine {
   Tags tags_;
   JobRemoval removal_;
   Lives lives_;
+  Flushes flushes_;
+  FactReplay replay_;
   bool giving_ = true;  // set_giving(); false only if extended_
   std::uint64_t next_arrival_ = 0;
   std::uint64_t watch_count_ = 0;  // entries of all watch lists

@@ -20,21 +20,6 @@ void Engine::emit_if_held(const Job& job, FactSink& sink) const {
   if (held_sink_ != nullptr && job.state == JobState::reserved) emit_held(job, sink);
 }
 
-void Engine::replay_held(Time now, const Held& held) {
-  Job* job = jobs_.find_present(held.id);
-  if (job == nullptr) return;
-  if (job->state == JobState::reserved) {
-    job->deadline = held.until;
-    job->holder()->held.update({held.until, held.id}, job);
-    return deadlines_.update(*job->holder());
-  }
-  // The end of its delay was not a fact.
-  const bool was_delayed = job->state == JobState::delayed && job->deadline <= now;
-  moves_.detach(job);
-  if (was_delayed && !job->waits_for_group()) job->resting_state = JobState::ready;
-  moves_.attach_to_past(sessions_.past(), now, job, held.until);
-}
-
 void Engine::hold_over(Time until) {
   sessions_.past().hold_until = until;
   deadlines_.update(sessions_.past());

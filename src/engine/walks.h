@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/tube_info.h"
 
 namespace tubed::engine {
 
