@@ -1,13 +1,13 @@
 #include "cluster/node.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/assert.h"
 #include "base/planted.h"
+#include "cluster/membership.h"
 
 namespace tubed::cluster {
 
@@ -17,9 +17,6 @@ namespace {
 constexpr unsigned kMostInFlight = 32;
 // After this long without entries the raft log is sealed.
 constexpr Duration kSealDelay = std::chrono::seconds(1);
-// The founders' configuration is the entry of this index and term, which no raft log holds.
-constexpr Index kFoundingIndex = 1;
-constexpr Term kFoundingTerm = 1;
 // The data of the core's own entries.
 constexpr char kBarrier[8] = {};
 
@@ -43,62 +40,7 @@ std::vector<core_entry> as_core(std::span<const Entry> entries) {
   return result;
 }
 
-std::vector<Member> as_members(std::span<const core_member> list) {
-  std::vector<Member> members;
-  for (const core_member& member : list) {
-    members.push_back(
-        {.id = member.id, .role = static_cast<MemberRole>(member.role), .address = member.address});
-  }
-  return members;
-}
-
-Result<std::string> encoded(const std::vector<Member>& members) {
-  std::vector<core_member> list;
-  for (const Member& member : members) {
-    list.push_back({.id = member.id,
-                    .role = static_cast<int>(member.role),
-                    .address = member.address.c_str()});
-  }
-  void* data = nullptr;
-  std::size_t bytes = 0;
-  const int code = core_encode(list.data(), static_cast<unsigned>(list.size()), &data, &bytes);
-  if (code != 0) return Error{fmt::format("members of the cluster: {}", core_error(code))};
-  std::string text(static_cast<const char*>(data), bytes);
-  core_free(data);
-  return text;
-}
-
 }  // namespace
-
-std::optional<std::vector<Member>> decode_members(std::string_view configuration) {
-  core_member list[CORE_MOST_MEMBERS];
-  unsigned count = 0;
-  const int code = core_decode(configuration.data(), configuration.size(), list,
-                               static_cast<unsigned>(std::size(list)), &count);
-  if (code != 0) return std::nullopt;
-  return as_members(std::span(list).first(count));
-}
-
-Applied founding_position(std::uint64_t cluster) {
-  return {.index = kFoundingIndex,
-          .term = kFoundingTerm,
-          .chain = chain_after(cluster, kFoundingIndex,
-                               {.term = kFoundingTerm, .type = EntryType::change, .data = {}})};
-}
-
-Result<void> found(journal::Storage& storage, const RaftLogOptions& log, NodeId node,
-                   const std::vector<Member>& members) {
-  const NodeState state{.cluster = log.cluster,
-                        .node = node,
-                        .term = kFoundingTerm,
-                        .voted_for = 0,
-                        .configuration = TRY(encoded(members)),
-                        .configuration_index = kFoundingIndex};
-  NullRaftLogHost host;
-  const auto made = TRY(RaftLog::open(storage, host, log));
-  TRY(made->reset(kFoundingIndex));
-  return store_node_state(storage, state);
-}
 
 Result<std::unique_ptr<Node>> Node::open(journal::Storage& storage, NodeHost& host,
                                          const NodeOptions& options, const Applied& base) {
@@ -138,10 +80,8 @@ Result<void> Node::start(const Applied& base) {
     TRY(keep_configuration(first));
     log_->cut(first);
   }
-  chain_base_ = base.index;
-  chains_.push_back(base.chain);
-  for (Index i = base.index + 1; i <= log_->last(); ++i)
-    chains_.push_back(chain_after(chains_.back(), i, log_->at(i)));
+  chains_.begin(base);
+  for (Index i = base.index + 1; i <= log_->last(); ++i) chains_.replace(i, {&log_->at(i), 1});
   commit_ = base.index;
   synced_ = base.index;
   reported_ = log_->last();
@@ -203,10 +143,7 @@ void Node::done(std::string_view step, int code, const core_update* update,
   if (failed_) return;
   if (update->state_changed != 0 || update->vote_changed != 0) {
     lease_.reset();
-    answered_.clear();
-    sent_.clear();
-    added_.clear();
-    elected_ = host_.clock();
+    followers_.reset(host_.clock());
   }
   if (update->barrier != 0) {
     const Entry barrier{.term = core_term(core_.get()),
@@ -231,10 +168,7 @@ void Node::store_state() {
 
 void Node::store_entries(Index first, std::span<const Entry> entries) {
   TUBED_ASSERT(first > commit_);
-  TUBED_ASSERT(first > chain_base_);
-  chains_.resize(first - chain_base_);
-  for (Index i = first; const Entry& entry : entries)
-    chains_.push_back(chain_after(chains_.back(), i++, entry));
+  chains_.replace(first, entries);
   reported_ = std::min(reported_, first - 1);
   const bool changes = first <= log_->last() ||
                        std::ranges::find(entries, EntryType::change, &Entry::type) != entries.end();
@@ -292,7 +226,7 @@ void Node::take_entries(const core_message& message, Message& frame) {
   const Index last = message.index + message.n_entries;
   Index match = 0;
   if (core_match(core_.get(), message.peer, &match) != 0) match = message.index;
-  Sent& sent = sent_[message.peer];
+  Followers::Sent& sent = followers_.sent(message.peer);
   const bool fresh = sent.last >= match && log_->term_of(sent.last) != 0 &&
                      frame.sent < sent.at + options_.election_timeout;
   const Index first = fresh ? sent.last + 1 : message.index + 1;
@@ -342,7 +276,7 @@ void Node::receive(std::string_view frame) {
     if (message->time != Time()) time_.observe(host_.clock(), message->time);
   }
   if (message->type == MessageType::append_result && message->rejected > 0) {
-    Sent& sent = sent_[message->from];
+    Followers::Sent& sent = followers_.sent(message->from);
     sent.last = std::min(sent.last, message->index);
   }
   pass(*message);
@@ -352,7 +286,7 @@ void Node::receive(std::string_view frame) {
 // Another node follows this leader.
 void Node::take_echo(const Message& result) {
   if (!leads() || result.term != term()) return;
-  answered_[result.from] = {.at = host_.clock(), .full = result.full};
+  followers_.answered(result.from, {.at = host_.clock(), .full = result.full});
   if (result.echo == Time()) return;
   lease_.answered(result.from, result.echo);
   if (result.from == transferee_ && result.echo > transfer_ended_) lease_.take_back();
@@ -477,14 +411,7 @@ std::optional<Index> Node::match(NodeId member) const {
 
 std::optional<Time> Node::silent_since(NodeId member) const {
   if (!leads()) return std::nullopt;
-  if (const auto found = answered_.find(member); found != answered_.end()) return found->second.at;
-  if (const auto found = added_.find(member); found != added_.end()) return found->second;
-  return elected_;
-}
-
-bool Node::has_room(NodeId member) const {
-  const auto answered = answered_.find(member);
-  return answered != answered_.end() && !answered->second.full;
+  return followers_.silent_since(member);
 }
 
 bool Node::majority_has_room() const {
@@ -561,7 +488,7 @@ bool Node::would_elect(const std::vector<Member>& members) const {
 
 bool Node::change_members(const std::vector<Member>& members) {
   if (!leads() || !would_elect(members)) return false;
-  const auto configuration = encoded(members);
+  const auto configuration = encode_members(members);
   if (!configuration) return false;
   const Entry entry{
       .term = term(), .type = EntryType::change, .data = Bytes::copy_of(*configuration)};
@@ -573,9 +500,18 @@ bool Node::change_members(const std::vector<Member>& members) {
   done("submit", code, update, {&entry, 1});
   for (const Member& member : members) {
     if (std::ranges::find(present, member.id, &Member::id) == present.end())
-      added_[member.id] = host_.clock();
+      followers_.added(member.id, host_.clock());
   }
   return !failed_;
+}
+
+bool Node::may_invite(NodeId member) const {
+  if (!leads() || (!has_lease() && !TUBED_PLANTED(invites_without_lease))) return false;
+  std::vector<Member> newest = members();
+  if (TUBED_PLANTED(invites_by_old_members))
+    newest = decode_members(configuration_at(commit_).first).value_or(newest);
+  const auto found = std::ranges::find(newest, member, &Member::id);
+  return found != newest.end() && found->role == MemberRole::standby;
 }
 
 bool Node::transfer(NodeId to) {
@@ -588,6 +524,71 @@ bool Node::transfer(NodeId to) {
   transfer_ended_ = kNever;
   done("transfer", code, update, {});
   return !failed_;
+}
+
+// --- Which entries are kept
+
+// The first of the newest entries up to `position` that are kept. O(log of their number).
+Index Node::first_kept(Index position) const {
+  const Index oldest = log_->first();
+  Index first = position > options_.kept_entries ? position - options_.kept_entries + 1 : 1;
+  first = std::max(first, oldest);
+  for (Index last = position; first < last;) {
+    const Index middle = first + (last - first) / 2;
+    if (log_->bytes_of(middle, position) > options_.kept_bytes) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
+// The first entry that is kept when the journal has everything up to `position`: also what a
+// follower that answers still lacks, unless that is too much.
+Index Node::first_needed(Index position) const {
+  Index first = first_kept(position);
+  if (log_->exceeds_bound()) return first;
+  first = std::min(first, pinned_);
+  if (!leads()) return first;
+  const Time recently = host_.clock() - 10 * options_.election_timeout;
+  for (const auto& [node, answer] : followers_.answers()) {
+    Index match = 0;
+    if (answer.at > recently && core_match(core_.get(), node, &match) == 0)
+      first = std::min(first, match);  // the entries after it are sent with its term
+  }
+  return first;
+}
+
+void Node::journal_synced(Index position) {
+  TUBED_ASSERT(position <= commit_);
+  if (failed_ || position <= synced_) return;
+  // Not for each entry.
+  if (position < synced_ + options_.kept_entries / 8 &&
+      log_->bytes_of(synced_ + 1, position) < options_.kept_bytes / 8)
+    return;
+  const Index first = std::max(first_needed(position), log_->first());
+  if (const auto kept = keep_configuration(first); !kept) return fail(kept.error().message);
+  synced_ = position;
+  const auto [configuration, configuration_index] = configuration_at(position);
+  const core_update* update = nullptr;
+  const int code = core_cut(core_.get(), milliseconds(), position, log_->term_of(position),
+                            static_cast<unsigned>(position - first + 1), configuration.data(),
+                            configuration.size(), configuration_index, &update);
+  done("cut", code, update, {});
+  log_->cut(first);
+  chains_.cut(std::min(position, log_->first()) - 1);
+}
+
+// The state of the node keeps the configuration that is in force before `first`, once its entry is
+// cut.
+Result<void> Node::keep_configuration(Index first) {
+  if (first == log_->first()) return {};
+  const auto [configuration, index] = configuration_at(first - 1);
+  if (index == state_.configuration_index) return {};
+  state_.configuration = std::string(configuration);
+  state_.configuration_index = index;
+  return store_node_state(storage_, state_);
 }
 
 }  // namespace tubed::cluster

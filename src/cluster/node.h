@@ -30,7 +30,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,9 +42,11 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cluster/chains.h"
 #include "cluster/cluster_clock.h"
 #include "cluster/core.h"
 #include "cluster/entry.h"
+#include "cluster/followers.h"
 #include "cluster/lease.h"
 #include "cluster/member.h"
 #include "cluster/message.h"
@@ -146,10 +147,10 @@ class Node final : private RaftLogHost {
   const Entry& entry(Index index) const { return log_->at(index); }
   const RaftLog& log() const { return *log_; }
   // The chain of everything up to the last entry.
-  Chain tail_chain() const { return chains_.back(); }
+  Chain tail_chain() const { return chains_.tail(); }
   // The chain of everything up to that entry. Precondition: the journal has not synced a later
   // entry.
-  Chain chain(Index index) const { return chains_[index - chain_base_]; }
+  Chain chain(Index index) const { return chains_.at(index); }
 
   // True: submit() appends. Not while leadership is being transferred.
   bool can_submit() const;
@@ -190,7 +191,7 @@ class Node final : private RaftLogHost {
   // The disk has no room for more jobs.
   bool full() const { return log_->full() || host_.journal_full(); }
   // Of a leader: this member has answered, and its disk has room for more jobs. O(log members).
-  bool has_room(NodeId member) const;
+  bool has_room(NodeId member) const { return followers_.has_room(member); }
   // Of a leader: the disks of a majority of the voters have room for more jobs. O(members).
   bool majority_has_room() const;
   // Entries from `first` on are not cut, unless the raft log exceeds its bound: another node
@@ -236,11 +237,6 @@ class Node final : private RaftLogHost {
   struct FreeCore {
     void operator()(tubed_core* core) const { core_destroy(core); }
   };
-  // The newest entry that was sent to a node, and when.
-  struct Sent {
-    Index last = 0;
-    Time at = Time::min();
-  };
   // The newest frame of a leader.
   struct Heard {
     Term term = 0;
@@ -262,31 +258,13 @@ class Node final : private RaftLogHost {
   Index reported_ = 0;  // as stored, to the core
   Index synced_ = 0;    // the journal's position when entries were last cut
   Index pinned_ = kMostIndex;
-  // Of the entries from chain_base_ on.
-  std::deque<Chain> chains_;
-  Index chain_base_ = 0;
+  Chains chains_;
   Time seal_at_ = kNever;  // the raft log is sealed if no entry comes before
   std::map<NodeId, Heard> heard_;
-  std::map<NodeId, Sent> sent_;
-  struct Answer {
-    Time at;
-    bool full = false;
-  };
-  std::map<NodeId, Answer> answered_;  // the last of each node to this leader
-  std::map<NodeId, Time> added_;       // when this leader has added each node
-  Time elected_;
+  Followers followers_;
   NodeId transferee_ = 0;         // that leadership was to pass to last
   Time transfer_ended_ = kNever;  // without effect; kNever: it is under way, or none began
   bool failed_ = false;
 };
-
-// The members of an encoded configuration. Nothing: it is damaged. O(bytes).
-std::optional<std::vector<Member>> decode_members(std::string_view configuration);
-
-// Makes the state of a node that founds the cluster `log.cluster`: every founder makes it with the
-// same cluster and members. Its journal then begins with position founding_position(log.cluster).
-Result<void> found(journal::Storage& storage, const RaftLogOptions& log, NodeId node,
-                   const std::vector<Member>& members);
-Applied founding_position(std::uint64_t cluster);
 
 }  // namespace tubed::cluster

@@ -20,7 +20,9 @@
 #include <fmt/format.h>
 
 #include "cluster/entry.h"
+#include "cluster/founding.h"
 #include "cluster/member.h"
+#include "cluster/membership.h"
 #include "cluster/node.h"
 #include "cluster/node_state.h"
 #include "cluster/raft_recovery.h"

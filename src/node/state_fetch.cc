@@ -26,6 +26,7 @@
 
 #include "base/bytes.h"
 #include "cluster/entry.h"
+#include "cluster/membership.h"
 #include "cluster/node.h"
 #include "cluster/raft_log.h"
 #include "journal/recovery.h"

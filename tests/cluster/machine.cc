@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cluster/founding.h"
+#include "cluster/membership.h"
 #include "tests/commands/talk.h"
 #include "tests/journal/journal_life.h"
 #include "tests/protocol/take_replies.h"

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cluster/founding.h"
 #include "tests/journal/test_disk.h"
 
 namespace tubed::cluster {

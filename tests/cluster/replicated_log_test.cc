@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cluster/founding.h"
 #include "engine/engine.h"
 #include "journal/record.h"
 #include "tests/journal/test_disk.h"

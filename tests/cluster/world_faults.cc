@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "cluster/membership.h"
 #include "tests/cluster/text.h"
 #include "tests/cluster/world.h"
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cluster/founding.h"
 #include "cluster/node_state.h"
 #include "journal/import.h"
 #include "node/journal_writer.h"

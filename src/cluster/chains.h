@@ -1,0 +1,47 @@
+// Chains: the chain of each entry that a node may still be asked for (chain_after(), entry.h).
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <span>
+
+#include "base/assert.h"
+#include "cluster/entry.h"
+#include "cluster/types.h"
+
+namespace tubed::cluster {
+
+class Chains {
+ public:
+  // Of everything up to this position, which is followed by no entry yet.
+  void begin(const Applied& position) {
+    first_ = position.index;
+    chains_.assign(1, position.chain);
+  }
+  // These entries, from `first` on, replace all from there on. Precondition: begin() was called for
+  // a position before `first`. O(bytes).
+  void replace(Index first, std::span<const Entry> entries) {
+    TUBED_ASSERT(first > first_);
+    chains_.resize(first - first_);
+    for (Index i = first; const Entry& entry : entries)
+      chains_.push_back(chain_after(chains_.back(), i++, entry));
+  }
+  // Nobody asks for those before `first` any more. O(their number).
+  void cut(Index first) {
+    while (first_ < first) {
+      chains_.pop_front();
+      ++first_;
+    }
+  }
+
+  // Of everything up to the last entry.
+  Chain tail() const { return chains_.back(); }
+  // Of everything up to that entry. Precondition: it was neither cut nor replaced.
+  Chain at(Index index) const { return chains_[index - first_]; }
+
+ private:
+  std::deque<Chain> chains_;  // not empty; of the entries from first_ on
+  Index first_ = 0;
+};
+
+}  // namespace tubed::cluster

@@ -1,0 +1,58 @@
+// Followers: what a leader has sent to the other nodes since its election, and heard from them.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "base/time.h"
+#include "cluster/types.h"
+
+namespace tubed::cluster {
+
+class Followers {
+ public:
+  // The newest entry that was sent to a node, and when.
+  struct Sent {
+    Index last = 0;
+    Time at = Time::min();
+  };
+  // The last answer of a node.
+  struct Answer {
+    Time at;
+    bool full = false;  // its disk has no room for more jobs
+  };
+
+  // Another term, or another leader: nothing was sent or heard yet.
+  void reset(Time now) {
+    sent_.clear();
+    answers_.clear();
+    added_.clear();
+    reset_ = now;
+  }
+  // This leader has added the node to the cluster.
+  void added(NodeId node, Time now) { added_[node] = now; }
+  void answered(NodeId node, Answer answer) { answers_[node] = answer; }
+
+  // Of a node to which nothing was sent: no entry.
+  Sent& sent(NodeId node) { return sent_[node]; }
+  const std::map<NodeId, Answer>& answers() const { return answers_; }
+  // The node has answered, and its disk has room for more jobs.
+  bool has_room(NodeId node) const {
+    const auto found = answers_.find(node);
+    return found != answers_.end() && !found->second.full;
+  }
+  // When the node last answered, or, if it has not yet, when it was added or this began.
+  Time silent_since(NodeId node) const {
+    if (const auto found = answers_.find(node); found != answers_.end()) return found->second.at;
+    if (const auto found = added_.find(node); found != added_.end()) return found->second;
+    return reset_;
+  }
+
+ private:
+  std::map<NodeId, Sent> sent_;
+  std::map<NodeId, Answer> answers_;
+  std::map<NodeId, Time> added_;
+  Time reset_;
+};
+
+}  // namespace tubed::cluster

@@ -1,0 +1,23 @@
+// How a cluster begins.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/member.h"
+#include "cluster/raft_log.h"
+#include "cluster/types.h"
+#include "engine/fact.h"
+#include "journal/storage.h"
+
+namespace tubed::cluster {
+
+// Makes the state of a node that founds the cluster `log.cluster`: every founder makes it with the
+// same cluster and members. Its journal then begins with position founding_position(log.cluster).
+Result<void> found(journal::Storage& storage, const RaftLogOptions& log, NodeId node,
+                   const std::vector<Member>& members);
+// The position of the founders' configuration, which no raft log holds.
+Applied founding_position(std::uint64_t cluster);
+
+}  // namespace tubed::cluster
