@@ -49,7 +49,7 @@ struct StateFiles {
   bool spare = false;
 };
 
-Result<StateFiles> list_states(journal::Storage& storage) {
+Result<StateFiles> list_states(journal::FileReader& storage) {
   StateFiles files;
   auto listed = TRY(storage.list());
   for (const journal::FileInfo& file : listed) {
@@ -112,25 +112,23 @@ Result<NodeState> decode_state(std::string_view image, std::uint64_t number) {
                    .configuration_index = load_little<std::uint64_t>(at + kConfigurationIndexAt)};
 }
 
-enum class Durably : std::uint8_t { no, yes };
-
-// The whole file. Durably::yes: it is durable afterwards.
-Result<std::string> read_file(journal::Storage& storage, const std::string& name, Durably durably) {
+// The whole file. `syncing`: the same storage, which makes the file durable; null: nothing does.
+Result<std::string> read_file(journal::FileReader& storage, const std::string& name,
+                              journal::Storage* syncing) {
   auto file = TRY(storage.open(name));
   auto image = storage.read(file);
-  const bool syncs = image && durably == Durably::yes;
-  const auto synced = syncs ? storage.sync_now(file) : Result<void>();
+  const auto synced = image && syncing != nullptr ? syncing->sync_now(file) : Result<void>();
   storage.close(file);
   if (!synced) return synced.error();
   return image;
 }
 
-Result<std::optional<NodeState>> load(journal::Storage& storage, Durably durably) {
+Result<std::optional<NodeState>> load(journal::FileReader& storage, journal::Storage* syncing) {
   auto files = TRY(list_states(storage));
   if (files.numbers.empty()) return std::optional<NodeState>();
   const std::uint64_t number = files.numbers.back();
   const std::string name = state_name(number);
-  const auto image = read_file(storage, name, durably);
+  const auto image = read_file(storage, name, syncing);
   if (!image) return image.error();
   auto state = decode_state(image.value(), number);
   if (!state) {
@@ -147,11 +145,11 @@ bool lacks_space(const Result<void>& result) {
 }  // namespace
 
 Result<std::optional<NodeState>> load_node_state(journal::Storage& storage) {
-  return load(storage, Durably::yes);
+  return load(storage, &storage);
 }
 
-Result<std::optional<NodeState>> read_node_state(journal::Storage& storage) {
-  return load(storage, Durably::no);
+Result<std::optional<NodeState>> read_node_state(journal::FileReader& storage) {
+  return load(storage, nullptr);
 }
 
 Result<void> store_node_state(journal::Storage& storage, const NodeState& state) {

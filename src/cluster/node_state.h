@@ -34,7 +34,7 @@ struct NodeState {
 Result<std::optional<NodeState>> load_node_state(journal::Storage& storage);
 
 // The same, but changes nothing: for a directory that another process may use.
-Result<std::optional<NodeState>> read_node_state(journal::Storage& storage);
+Result<std::optional<NodeState>> read_node_state(journal::FileReader& storage);
 
 // Replaces the state. When it returns, the state is durable; after a crash it is the old or the new
 // state. After an error it may be either. Keeps a spare file, which it gives up on a full disk:

@@ -24,7 +24,7 @@ Error damaged(std::uint64_t file, std::uint64_t offset, std::string_view reason)
 
 class RaftLogExaminer {
  public:
-  RaftLogExaminer(journal::Storage& storage, std::uint64_t cluster)
+  RaftLogExaminer(journal::FileReader& storage, std::uint64_t cluster)
       : storage_(storage), cluster_(cluster) {}
 
   Result<FoundRaftLog> run() {
@@ -165,7 +165,7 @@ class RaftLogExaminer {
                    fmt::format("{}; a later file has batches", found_.cut->reason));
   }
 
-  journal::Storage& storage_;
+  journal::FileReader& storage_;
   std::uint64_t cluster_;
   FoundRaftLog found_;
   bool begun_ = false;  // a whole batch was read
@@ -173,7 +173,7 @@ class RaftLogExaminer {
 
 }  // namespace
 
-Result<FoundRaftLog> examine_raft_log(journal::Storage& storage, std::uint64_t cluster) {
+Result<FoundRaftLog> examine_raft_log(journal::FileReader& storage, std::uint64_t cluster) {
   return RaftLogExaminer(storage, cluster).run();
 }
 

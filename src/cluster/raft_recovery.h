@@ -59,7 +59,7 @@ struct FoundRaftLog {
 
 // Reads the whole log. The error names file and offset: damage, another version, another cluster, a
 // gap in the numbers. O(bytes); holds one file in memory, besides the entries.
-Result<FoundRaftLog> examine_raft_log(journal::Storage& storage, std::uint64_t cluster);
+Result<FoundRaftLog> examine_raft_log(journal::FileReader& storage, std::uint64_t cluster);
 
 // Makes the directory agree with `found`, durably (step 6).
 Result<void> repair_raft_log(journal::Storage& storage, FoundRaftLog& found);

@@ -32,14 +32,6 @@ constexpr std::size_t kListAheadBytes = 128 * 1024;
 
 }  // namespace
 
-std::size_t find_line_end(std::string_view text) {
-  std::size_t at = text.find('\r');
-  while (at != std::string_view::npos && !(at + 1 < text.size() && text[at + 1] == '\n')) {
-    at = text.find('\r', at + 1);
-  }
-  return at;
-}
-
 Conversation::Conversation(Service& service)
     : service_(service), session_(service.engine().open()) {
   service_.conversations().opened(session_, *this);

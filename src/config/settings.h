@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log_level.h"
 #include "base/time.h"
 #include "config/listen.h"
 #include "engine/policy.h"
@@ -21,13 +22,7 @@
 
 namespace tubed {
 
-// In the order of the words in config/table.cc.
-enum class LogLevel : std::uint8_t { error, warning, info, debug };
-
-// `auto` is a keyword of C++; in the table it is "auto".
-enum class LogFormat : std::uint8_t { automatic, text, journald, json };
-
-// When a server in drain mode exits by itself.
+// When a server in drain mode exits by itself. In the order of the words in the table.
 enum class DrainExit : std::uint8_t { never, when_idle, when_empty };
 // Reserves while a server drains that exits when it is idle. In the order of the words in the
 // table.

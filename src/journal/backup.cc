@@ -40,7 +40,7 @@ std::vector<std::uint64_t> sequences_in(const std::vector<FileInfo>& files) {
 
 // Opens all segments, oldest first, without a gap. While the directory is listed and the files are
 // opened, segments may be removed and created: then the directory is listed again.
-Result<std::vector<OpenSegment>> open_all(Storage& storage) {
+Result<std::vector<OpenSegment>> open_all(FileReader& storage) {
   std::string reason = "no segment";
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     auto files = TRY(storage.list());
@@ -128,7 +128,7 @@ Extent measure(std::string_view image, const SegmentHeader& header, std::optiona
 // while the directory is listed, and the listing then lacks both.
 class Backup {
  public:
-  Backup(Storage& from, Storage& to, Verify verify) : from_(from), to_(to), verify_(verify) {}
+  Backup(FileReader& from, FileWriter& to, FileReader* copy) : from_(from), to_(to), copy_(copy) {}
 
   Result<BackupReport> run() {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -230,9 +230,9 @@ class Backup {
 
   // Reads the copy as recovery does.
   Result<Copied> verify() {
-    if (verify_ == Verify::by_receiver || TUBED_PLANTED(backup_is_not_verified)) return Copied::all;
+    if (copy_ == nullptr || TUBED_PLANTED(backup_is_not_verified)) return Copied::all;
     IgnoreRecords ignore;
-    const auto found = examine(to_, WallClock{}, ignore, nullptr);
+    const auto found = examine(*copy_, WallClock{}, ignore, nullptr);
     if (found && !found->cut) return Copied::all;
     const Error error =
         found ? Error{"the end of the copy is torn: " + found->cut->reason} : Error{found.error()};
@@ -271,9 +271,9 @@ class Backup {
     return report;
   }
 
-  Storage& from_;
-  Storage& to_;
-  const Verify verify_;
+  FileReader& from_;
+  FileWriter& to_;
+  FileReader* const copy_;
   Error outrun_{"segments are reused faster than they can be copied"};
   std::vector<OpenSegment> segments_;
   std::vector<Stored> stored_;   // of the first segments_
@@ -282,8 +282,8 @@ class Backup {
 
 }  // namespace
 
-Result<BackupReport> back_up(Storage& from, Storage& to, Verify verify) {
-  return Backup(from, to, verify).run();
+Result<BackupReport> back_up(FileReader& from, FileWriter& to, FileReader* copy) {
+  return Backup(from, to, copy).run();
 }
 
 }  // namespace tubed::journal

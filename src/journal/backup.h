@@ -19,17 +19,12 @@ struct BackupReport {
   Lsn next_lsn = 0;  // the copy has the facts before this position
 };
 
-// Where the copy is read as recovery reads it, which finds damage that a copy alone does not, such
-// as missing oldest segments.
-enum class Verify : std::uint8_t {
-  here,         // before back_up() succeeds
-  by_receiver,  // elsewhere, because `to` cannot be read
-};
-
 // Copies `from`, which may be read-only, to `to`, which must be empty. After an error `to` is empty
-// again. O(bytes); holds one segment in memory, and while it verifies a few bytes for each job. The
+// again. `copy`: the files of `to`, which are then read as recovery reads them; that finds damage
+// that a copy alone does not, such as missing oldest segments. Null: the receiver of the files does
+// that. O(bytes); holds one segment in memory, and while it verifies a few bytes for each job. The
 // error names file and offset: damage that recovery would refuse, or with whole batches after it, a
 // missing segment, or a directory that changes faster than it can be listed.
-Result<BackupReport> back_up(Storage& from, Storage& to, Verify verify = Verify::here);
+Result<BackupReport> back_up(FileReader& from, FileWriter& to, FileReader* copy);
 
 }  // namespace tubed::journal

@@ -29,7 +29,7 @@ std::string without_zeros_at_end(std::string bytes) {
   return bytes;
 }
 
-Result<std::string> contents_of(Storage& storage, const std::string& name) {
+Result<std::string> contents_of(FileReader& storage, const std::string& name) {
   const FileId file = TRY(storage.open(name));
   auto bytes = storage.read(file);
   storage.close(file);
@@ -37,14 +37,14 @@ Result<std::string> contents_of(Storage& storage, const std::string& name) {
 }
 
 // Whether something is written after the header.
-Result<bool> holds_records(Storage& storage, const std::string& segment) {
+Result<bool> holds_records(FileReader& storage, const std::string& segment) {
   const std::string image = TRY(contents_of(storage, segment));
   return image.size() > kSegmentHeaderBytes &&
          !all_zeros(std::string_view(image).substr(kSegmentHeaderBytes));
 }
 
 // The cut to which these bytes belong: the newest, if a crash followed when they were kept.
-Result<std::uint64_t> number_for(Storage& storage, const std::vector<CutFile>& files,
+Result<std::uint64_t> number_for(FileReader& storage, const std::vector<CutFile>& files,
                                  const CutFile& wanted, std::string_view bytes) {
   if (files.empty()) return std::uint64_t{1};
   const std::uint64_t newest = files.back().number;
@@ -77,7 +77,7 @@ std::optional<CutFile> cut_file_of(std::string_view name) {
   return file;
 }
 
-Result<std::vector<CutFile>> list_cut_files(Storage& storage) {
+Result<std::vector<CutFile>> list_cut_files(FileReader& storage) {
   auto files = TRY(storage.list());
   std::vector<CutFile> cuts;
   for (const FileInfo& file : files) {
@@ -88,7 +88,7 @@ Result<std::vector<CutFile>> list_cut_files(Storage& storage) {
   return cuts;
 }
 
-Result<std::string> read_cut_file(Storage& storage, const CutFile& file) {
+Result<std::string> read_cut_file(FileReader& storage, const CutFile& file) {
   const std::string bytes = TRY(contents_of(storage, file.name()));
   std::string image(file.offset, '\0');
   image.reserve(file.offset + bytes.size() + kZerosAfterCut);

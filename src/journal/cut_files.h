@@ -35,11 +35,11 @@ struct CutFile {
 std::optional<CutFile> cut_file_of(std::string_view name);
 
 // In the order in which they were cut.
-Result<std::vector<CutFile>> list_cut_files(Storage& storage);
+Result<std::vector<CutFile>> list_cut_files(FileReader& storage);
 
 // The image of the segment, with zeros in place of what is before the offset. Zeros follow, because
 // the last record may end with zeros that were not kept.
-Result<std::string> read_cut_file(Storage& storage, const CutFile& file);
+Result<std::string> read_cut_file(FileReader& storage, const CutFile& file);
 
 // Bytes for which the disk has no room as long as the journal is not cut.
 struct UnkeptBytes {

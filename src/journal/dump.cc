@@ -195,7 +195,7 @@ struct Look {
   std::vector<LostRange> lost;
 };
 
-Result<Look> look_at(Storage& storage, FileId file, std::uint64_t sequence) {
+Result<Look> look_at(FileReader& storage, FileId file, std::uint64_t sequence) {
   Look look;
   look.image = TRY(storage.read(file));
   if (has_unknown_version(look.image)) return look;
@@ -213,7 +213,7 @@ bool agree(const Look& one, const Look& other) {
 }
 
 // A range that does not decode may be a write in progress: the file is read until two reads agree.
-Result<Look> read_settled(Storage& storage, const OpenSegments::Segment& segment) {
+Result<Look> read_settled(FileReader& storage, const OpenSegments::Segment& segment) {
   const FileId file = TRY(segment.opened());
   auto look = TRY(look_at(storage, file, segment.sequence));
   for (int read = 1; read < kSegmentReads && !look.lost.empty(); ++read) {
@@ -227,7 +227,7 @@ Result<Look> read_settled(Storage& storage, const OpenSegments::Segment& segment
 
 }  // namespace
 
-Result<void> dump(Storage& storage, const std::function<void(std::string_view)>& print,
+Result<void> dump(FileReader& storage, const std::function<void(std::string_view)>& print,
                   Bodies bodies) {
   constexpr WallClock kWallTime;
   OpenSegments opened(storage);

@@ -37,7 +37,7 @@ class RecordPrinter final : public RecordSink {
 // decoded and continues after it. If a file cannot be read, prints that, continues with the next
 // file, and returns the first such error. A server may write the journal meanwhile (live.h).
 // O(bytes); holds one segment in memory.
-Result<void> dump(Storage& storage, const std::function<void(std::string_view)>& print,
+Result<void> dump(FileReader& storage, const std::function<void(std::string_view)>& print,
                   Bodies bodies = Bodies::length);
 
 // A summary of an examined journal, a few lines of text.

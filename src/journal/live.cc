@@ -19,10 +19,11 @@ constexpr int kLiveReads = 3;
 // So many reads that agree are believed although the segments change.
 constexpr int kAgreeingReads = 2 * kLiveReads;
 
-// A Storage with the files of OpenSegments, for examine().
-class OpenStorage final : public Storage {
+// The files of OpenSegments, for examine().
+class OpenReader final : public FileReader {
  public:
-  OpenStorage(Storage& storage, const OpenSegments& opened) : storage_(storage), opened_(opened) {}
+  OpenReader(FileReader& storage, const OpenSegments& opened)
+      : storage_(storage), opened_(opened) {}
 
   Result<std::vector<FileInfo>> list() override {
     std::vector<FileInfo> files = opened_.others();
@@ -40,39 +41,8 @@ class OpenStorage final : public Storage {
   void close(FileId /*file*/) override {}
   Result<std::string> read(FileId file) override { return storage_.read(file); }
 
-  Result<void> truncate(FileId /*file*/, std::uint64_t /*bytes*/) override { return refuse(); }
-  Result<void> sync_now(FileId /*file*/) override { return refuse(); }
-  Result<void> store(const std::string& /*name*/, std::string_view /*contents*/) override {
-    return refuse();
-  }
-  Result<void> remove_now(const std::string& /*name*/) override { return refuse(); }
-  Result<void> move(const std::string& /*from*/, const std::string& /*to*/) override {
-    return refuse();
-  }
-  void create(const std::string& /*name*/, std::string /*head*/, std::uint64_t /*bytes*/,
-              Created done) override {
-    done(refused(), {});
-  }
-  void allocate(FileId /*file*/, std::uint64_t /*from*/, std::uint64_t /*to*/, Done done) override {
-    done(refused());
-  }
-  void write(FileId /*file*/, std::uint64_t /*offset*/, std::vector<std::string_view> /*pieces*/,
-             Sync /*sync*/, Done done) override {
-    done(refused());
-  }
-  void sync(FileId /*file*/, Done done) override { done(refused()); }
-  void trim(FileId /*file*/, std::uint64_t /*bytes*/, Done done) override { done(refused()); }
-  void remove(const std::string& /*name*/, Done done) override { done(refused()); }
-  void reuse(const std::string& /*from*/, const std::string& /*to*/, std::string /*head*/,
-             std::uint64_t /*bytes*/, Created done) override {
-    done(refused(), {});
-  }
-
  private:
-  static Outcome refused() { return {.kind = Outcome::Kind::failed, .reason = "it is only read"}; }
-  static Result<void> refuse() { return as_result(refused()); }
-
-  Storage& storage_;
+  FileReader& storage_;
   const OpenSegments& opened_;
 };
 
@@ -141,7 +111,7 @@ Result<bool> OpenSegments::has_lost(std::uint64_t sequence) const {
   return std::ranges::find(listed, sequence, &SegmentFile::sequence) == listed.end();
 }
 
-Result<Examined> examine_live(Storage& storage, const WallClock& clock) {
+Result<Examined> examine_live(FileReader& storage, const WallClock& clock) {
   IgnoreRecords ignore;
   if (TUBED_PLANTED(live_journals_are_read_once)) return examine(storage, clock, ignore, nullptr);
   std::string previous;
@@ -150,7 +120,7 @@ Result<Examined> examine_live(Storage& storage, const WallClock& clock) {
   for (int attempt = 0; attempt < kLiveAttempts; ++attempt) {
     OpenSegments opened(storage);
     TRY(opened.open());
-    OpenStorage files(storage, opened);
+    OpenReader files(storage, opened);
     for (int read = 0; read < kLiveReads; ++read) {
       auto found = examine(files, clock, ignore, nullptr);
       const bool is_torn = found && found->cut;

@@ -36,7 +36,7 @@ class OpenSegments {
     Result<FileId> opened() const { return file ? Result<FileId>(*file) : error; }
   };
 
-  explicit OpenSegments(Storage& storage) : storage_(storage) {}
+  explicit OpenSegments(FileReader& storage) : storage_(storage) {}
   ~OpenSegments();
 
   // Lists the directory and opens all segments, oldest first. If segments were removed meanwhile,
@@ -55,7 +55,7 @@ class OpenSegments {
   Result<void> list();
   void close();
 
-  Storage& storage_;
+  FileReader& storage_;
   std::vector<Segment> segments_;
   std::vector<FileInfo> others_;
 };
@@ -63,6 +63,6 @@ class OpenSegments {
 // examine(), for a directory that a server may be using. A torn tail that moves between two reads
 // is the write of a server at work, and is left out. The error of examine(), or, after many
 // attempts that found different things, an error that says so.
-Result<Examined> examine_live(Storage& storage, const WallClock& clock);
+Result<Examined> examine_live(FileReader& storage, const WallClock& clock);
 
 }  // namespace tubed::journal

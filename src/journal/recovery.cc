@@ -34,7 +34,7 @@ Error damaged(std::uint64_t segment, std::uint64_t offset, std::string_view reas
 }
 
 // Opens the segment, reads it and closes it.
-Result<std::string> read_file(Storage& storage, std::uint64_t sequence) {
+Result<std::string> read_file(FileReader& storage, std::uint64_t sequence) {
   auto file = TRY(storage.open(segment_name(sequence)));
   auto image = storage.read(file);
   storage.close(file);
@@ -43,7 +43,7 @@ Result<std::string> read_file(Storage& storage, std::uint64_t sequence) {
 
 class Examiner {
  public:
-  Examiner(Storage& storage, const WallClock& clock, RecordSink& sink, const Progress& progress)
+  Examiner(FileReader& storage, const WallClock& clock, RecordSink& sink, const Progress& progress)
       : storage_(storage), clock_(clock), sink_(sink), progress_(progress) {}
 
   Result<Examined> run() {
@@ -297,7 +297,7 @@ class Examiner {
         segment_name(last.sequence), given, jobs_));
   }
 
-  Storage& storage_;
+  FileReader& storage_;
   WallClock clock_;
   RecordSink& sink_;
   const Progress& progress_;
@@ -335,7 +335,7 @@ Result<void> settle(Storage& storage, FoundSegment& segment, bool goes_on, bool 
 
 }  // namespace
 
-Result<Examined> examine(Storage& storage, const WallClock& clock, RecordSink& sink,
+Result<Examined> examine(FileReader& storage, const WallClock& clock, RecordSink& sink,
                          const Progress& progress) {
   return Examiner(storage, clock, sink, progress).run();
 }

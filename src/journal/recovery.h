@@ -98,7 +98,7 @@ using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 // Reads the whole journal. The error names file and offset: damage, another version, a segment of
 // another journal, a gap in the numbers. O(bytes); holds one segment in memory, and the bodies of
 // one batch once more.
-Result<Examined> examine(Storage& storage, const WallClock& clock, RecordSink& sink,
+Result<Examined> examine(FileReader& storage, const WallClock& clock, RecordSink& sink,
                          const Progress& progress);
 
 // Makes the directory agree with `examined`, durably (step 6). On a full disk an unfinished file

@@ -154,7 +154,7 @@ class CutJobs final : public RecordSink {
 
 class Salvager final : public RecordSink {
  public:
-  Salvager(Storage& from, LogCopy& into, const WallClock& clock, const PrintLine& print)
+  Salvager(FileReader& from, LogCopy& into, const WallClock& clock, const PrintLine& print)
       : from_(from), into_(into), clock_(clock), print_(print) {}
 
   Result<SalvageReport> run() {
@@ -295,7 +295,7 @@ class Salvager final : public RecordSink {
     print_("how many facts are lost is not known");
   }
 
-  Storage& from_;
+  FileReader& from_;
   LogCopy& into_;
   WallClock clock_;
   const PrintLine& print_;
@@ -309,7 +309,7 @@ class Salvager final : public RecordSink {
 
 }  // namespace
 
-Result<SalvageReport> salvage(Storage& from, LogCopy& into, const WallClock& clock,
+Result<SalvageReport> salvage(FileReader& from, LogCopy& into, const WallClock& clock,
                               const PrintLine& print) {
   return Salvager(from, into, clock, print).run();
 }

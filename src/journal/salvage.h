@@ -74,7 +74,7 @@ struct SalvageReport {
 // clock. Prints each loss when it is found, and a summary at the end. The error names the file: a
 // segment of another version, or one that cannot be written; or says that there is no segment.
 // O(bytes), twice; holds one segment of each in memory.
-Result<SalvageReport> salvage(Storage& from, LogCopy& into, const WallClock& clock,
+Result<SalvageReport> salvage(FileReader& from, LogCopy& into, const WallClock& clock,
                               const PrintLine& print);
 
 }  // namespace tubed::journal

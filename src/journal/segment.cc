@@ -135,7 +135,7 @@ Result<SegmentHeader> decode_header(std::string_view image, std::uint64_t sequen
   return header;
 }
 
-Result<std::vector<SegmentFile>> list_segments(Storage& storage) {
+Result<std::vector<SegmentFile>> list_segments(FileReader& storage) {
   auto files = TRY(storage.list());
   std::vector<SegmentFile> segments;
   for (const FileInfo& file : files) {
@@ -145,7 +145,7 @@ Result<std::vector<SegmentFile>> list_segments(Storage& storage) {
   return segments;
 }
 
-Result<std::string> read_segment(Storage& storage, std::uint64_t sequence) {
+Result<std::string> read_segment(FileReader& storage, std::uint64_t sequence) {
   auto file = TRY(storage.open(segment_name(sequence)));
   auto image = storage.read(file);
   storage.close(file);

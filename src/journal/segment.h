@@ -54,9 +54,9 @@ struct SegmentFile {
   std::uint64_t bytes = 0;
 };
 // The segments of the directory, oldest first. The caller checks for gaps.
-Result<std::vector<SegmentFile>> list_segments(Storage& storage);
+Result<std::vector<SegmentFile>> list_segments(FileReader& storage);
 // The whole file.
-Result<std::string> read_segment(Storage& storage, std::uint64_t sequence);
+Result<std::string> read_segment(FileReader& storage, std::uint64_t sequence);
 
 // Walks through the records of one segment.
 class SegmentReader {

@@ -59,12 +59,9 @@ using Created = std::function<void(const Outcome&, FileId)>;
 
 enum class Sync : std::uint8_t { no, yes };
 
-class Storage {
+// Reading the files of a directory. Blocks.
+class FileReader {
  public:
-  virtual ~Storage() = default;
-
-  // --- Blocking
-
   // The directory's regular files, in no order.
   virtual Result<std::vector<FileInfo>> list() = 0;
   // For reading and writing; for reading only where the storage itself is.
@@ -73,16 +70,35 @@ class Storage {
   virtual void close(FileId file) = 0;
   // All bytes of it.
   virtual Result<std::string> read(FileId file) = 0;
+
+ protected:
+  ~FileReader() = default;
+};
+
+// Writing whole files of a directory. Blocks.
+class FileWriter {
+ public:
+  // A new file with these contents, durable; after a crash it is there whole or not at all.
+  virtual Result<void> store(const std::string& name, std::string_view contents) = 0;
+  // Durable. no_space: it may be gone, though not durably.
+  virtual Result<void> remove_now(const std::string& name) = 0;
+
+ protected:
+  ~FileWriter() = default;
+};
+
+class Storage : public FileReader, public FileWriter {
+ public:
+  virtual ~Storage() = default;
+
+  // --- Blocking, besides reading and writing whole files
+
   // Makes it that long, and durable with all that was written to it. no_space: it has kept its
   // length.
   virtual Result<void> truncate(FileId file, std::uint64_t bytes) = 0;
   // Makes the contents and the name of the file durable. A process that was killed may have left a
   // file whose name was not.
   virtual Result<void> sync_now(FileId file) = 0;
-  // A new file with these contents, durable; after a crash it is there whole or not at all.
-  virtual Result<void> store(const std::string& name, std::string_view contents) = 0;
-  // Durable. no_space: it may be gone, though not durably.
-  virtual Result<void> remove_now(const std::string& name) = 0;
   // Durable. `to` may begin with one folder, which is made if need be: "imported/binlog.1". It
   // refuses to replace a file.
   virtual Result<void> move(const std::string& from, const std::string& to) = 0;

@@ -35,7 +35,6 @@
 #include "loop/file_storage.h"
 #include "loop/wakeup.h"
 #include "node/log_writer.h"
-#include "node/partial_storage.h"
 #include "node/state_directory.h"
 #include "node/transfer_stream.h"
 #include "os/blocking_stream.h"
@@ -73,9 +72,9 @@ std::string_view refusal_of(cluster::WelcomeStatus status) {
 }
 
 // Reads the files of a storage until the stream is interrupted.
-class InterruptibleReader final : public PartialStorage {
+class InterruptibleReader final : public journal::FileReader {
  public:
-  InterruptibleReader(journal::Storage& storage, const os::BlockingStream& stream)
+  InterruptibleReader(journal::FileReader& storage, const os::BlockingStream& stream)
       : storage_(storage), stream_(stream) {}
 
   Result<std::vector<journal::FileInfo>> list() override { return storage_.list(); }
@@ -87,7 +86,7 @@ class InterruptibleReader final : public PartialStorage {
   }
 
  private:
-  journal::Storage& storage_;
+  journal::FileReader& storage_;
   const os::BlockingStream& stream_;
 };
 

@@ -30,7 +30,6 @@
 #include "journal/backup.h"
 #include "loop/file_storage.h"
 #include "loop/wakeup.h"
-#include "node/partial_storage.h"
 #include "node/transfer_stream.h"
 #include "os/blocking_stream.h"
 #include "os/clock.h"
@@ -132,9 +131,9 @@ class StateSource::Sender {
   std::thread thread_;
 };
 
-// The storage that a backup goes to. After an error everything else is as if it were done: the
+// Where a backup goes. After an error everything else is as if it were done: the
 // backup takes its files back, and reports the error.
-class StateSource::Sender::FileSender final : public PartialStorage {
+class StateSource::Sender::FileSender final : public journal::FileWriter {
  public:
   explicit FileSender(Sender& sender) : sender_(sender) {}
 
@@ -199,7 +198,7 @@ Result<std::uint64_t> StateSource::Sender::send_journal() {
   auto journal =
       TRY(loop::FileStorage::open(loop_, options_.directory, loop::FileStorage::Mode::read_only));
   FileSender files(*this);
-  auto report = TRY(journal::back_up(*journal, files, journal::Verify::by_receiver));
+  auto report = TRY(journal::back_up(*journal, files, nullptr));
   TRY(frames_.send(cluster::TransferEnd{.files = report.segments, .bytes = report.bytes}));
   return report.bytes;
 }

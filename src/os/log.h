@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/log_level.h"
 #include "base/time.h"
 
 namespace tubed::os {
@@ -22,8 +23,8 @@ bool stderr_is_the_journal();
 
 class Log {
  public:
-  enum class Level : std::uint8_t { error, warning, info, debug };
-  enum class Format : std::uint8_t { automatic, text, journald, json };
+  using Level = LogLevel;
+  using Format = LogFormat;
 
   struct Field {
     Field(std::string_view field_key, std::string_view text) : key(field_key), value(text) {}

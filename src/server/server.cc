@@ -225,8 +225,7 @@ void Server::apply(const Settings& settings) {
   settings_ = settings;
   set_limits();
   clients_.set_limits(settings);
-  log_.configure(static_cast<Log::Level>(settings.log_level),
-                 static_cast<Log::Format>(settings.log_format));
+  log_.configure(settings.log_level, settings.log_format);
   if (journal_ != nullptr) journal_->apply(settings);
   if (cluster_ != nullptr) cluster_->apply(settings);
   const loop::HandshakeLimits limits{.timeout = settings.handshake_timeout,

@@ -52,7 +52,7 @@ Result<void> salvage(FileStorage& from, FileStorage& to, std::uint64_t segment_b
 }
 
 Result<void> back_up(FileStorage& from, FileStorage& to) {
-  auto report = TRY(journal::back_up(from, to));
+  auto report = TRY(journal::back_up(from, to, &to));
   print_line(fmt::format("copied {} segments, {} bytes, {} facts", report.segments, report.bytes,
                          report.next_lsn));
   return {};

@@ -44,7 +44,7 @@ TEST_CASE("a backup of a journal at rest is the same queue") {
   queue->remove(17);
   queue->settle();
   TestDisk copy;
-  const auto report = back_up(disk, copy);
+  const auto report = back_up(disk, copy, &copy);
   REQUIRE(report.ok());
   CHECK(report.value().segments > 1);
   CHECK(report.value().next_lsn == queue->journal().appended());
@@ -55,14 +55,14 @@ TEST_CASE("a backup of an empty journal is an empty journal") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
   TestDisk copy;
-  REQUIRE(back_up(disk, copy).ok());
+  REQUIRE(back_up(disk, copy, &copy).ok());
   CHECK(opened(copy)->state() == queue->state());
 }
 
 TEST_CASE("a backup of nothing is refused") {
   TestDisk disk;
   TestDisk copy;
-  CHECK_FALSE(back_up(disk, copy).ok());
+  CHECK_FALSE(back_up(disk, copy, &copy).ok());
 }
 
 TEST_CASE("while the log is written and compacted a backup has all that was there before") {
@@ -79,7 +79,7 @@ TEST_CASE("while the log is written and compacted a backup has all that was ther
       queue->settle();
     });
     TestDisk copy;
-    const auto report = back_up(disturbed, copy);
+    const auto report = back_up(disturbed, copy, &copy);
     REQUIRE(report.ok());
     const auto restored = opened(copy);
     CHECK(restored->engine().info().jobs.total() >= 201);
@@ -97,7 +97,7 @@ TEST_CASE("a damaged journal is not copied as if it were whole") {
   }
   disk.flip(segment_name(1), kSegmentHeaderBytes + kBatchHeaderBytes + 20);
   TestDisk copy;
-  const auto report = back_up(disk, copy);
+  const auto report = back_up(disk, copy, &copy);
   REQUIRE_FALSE(report.ok());
   const std::uint64_t at =
       kSegmentHeaderBytes + kBatchHeaderBytes;  // the record that cannot be read
@@ -124,7 +124,7 @@ TEST_CASE("a flipped bit in the first or last batch of a segment that others fol
       TestDisk disk(journal.files());
       disk.flip(names[i], batch + 20, 1);
       TestDisk copy;
-      const auto report = back_up(disk, copy);
+      const auto report = back_up(disk, copy, &copy);
       REQUIRE_FALSE(report.ok());
       CHECK(report.error().message.find(
                 fmt::format("{} is damaged at offset {}", names[i], batch)) == 0);
@@ -142,7 +142,7 @@ TEST_CASE("a journal without its first segments and without a whole batch is ref
     CAPTURE(rest.size());
     TestDisk disk(TestDisk::Contents{{last, image.substr(0, kSegmentHeaderBytes) + rest}});
     TestDisk copy;
-    const auto report = back_up(disk, copy);
+    const auto report = back_up(disk, copy, &copy);
     REQUIRE_FALSE(report.ok());
     CHECK(report.error().message.find(last + " is damaged at offset 64: ") == 0);
     CHECK(copy.names().empty());
@@ -157,7 +157,7 @@ TEST_CASE("a missing segment between others is refused by its name") {
     TestDisk disk(journal.files());
     disk.lose(names[i]);
     TestDisk copy;
-    const auto report = back_up(disk, copy);
+    const auto report = back_up(disk, copy, &copy);
     REQUIRE_FALSE(report.ok());
     CHECK(report.error().message == names[i] + " is missing");
     CHECK(copy.names().empty());
@@ -172,7 +172,7 @@ TEST_CASE("a backup that recovery would refuse is refused, and leaves nothing") 
     TestDisk disk(journal.files());
     for (std::size_t i = 0; i <= lost; ++i) disk.lose(names[i]);
     TestDisk copy;
-    const auto report = back_up(disk, copy);
+    const auto report = back_up(disk, copy, &copy);
     REQUIRE_FALSE(report.ok());
     CHECK(report.error().message.find(names[lost + 1] + " is the oldest segment, and the log") ==
           0);
@@ -191,7 +191,7 @@ TEST_CASE("a segment that is missing in a listing makes the copy begin again") {
     if (++looks == 3) disk.place(oldest, image);
   });
   TestDisk copy;
-  REQUIRE(back_up(disturbed, copy).ok());
+  REQUIRE(back_up(disturbed, copy, &copy).ok());
   CHECK(copy.has(oldest));
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("a write that went on while the last segment was read is read again") 
     queue->settle();
   });
   TestDisk copy;
-  const auto report = back_up(disturbed, copy);
+  const auto report = back_up(disturbed, copy, &copy);
   REQUIRE(report.ok());
   CHECK(opened(copy)->engine().info().jobs.total() >= 20);
 }
@@ -234,7 +234,7 @@ TEST_CASE("a segment that has more records at each read is read again") {
     if (++torn < 20) flip(torn);
   });
   TestDisk copy;
-  const auto report = back_up(disturbed, copy);
+  const auto report = back_up(disturbed, copy, &copy);
   CHECK(torn == 20);
   REQUIRE(report.ok());
   CHECK(opened(copy)->state() == queue->state());
@@ -243,7 +243,7 @@ TEST_CASE("a segment that has more records at each read is read again") {
 TEST_CASE("a file that is reused for another segment while it is read makes the copy begin again") {
   FullJournal journal(kSegment);
   TestDisk copy;
-  const auto report = back_up(journal.disturbed(), copy);
+  const auto report = back_up(journal.disturbed(), copy, &copy);
   REQUIRE(report.ok());
   CHECK(opened(copy)->state() == journal.state());
 }
@@ -261,7 +261,7 @@ TEST_CASE("a job's body that looks like a batch ends nothing") {
   queue->put_body(padded + body);
   queue->settle();
   TestDisk copy;
-  const auto report = back_up(disk, copy);
+  const auto report = back_up(disk, copy, &copy);
   REQUIRE(report.ok());
   CHECK(opened(copy)->state() == queue->state());
 }

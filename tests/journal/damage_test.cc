@@ -26,7 +26,7 @@ struct FoundBatch {
 // A backup of the disk is refused, and leaves nothing, or recovery accepts the whole of it.
 void check_backup(TestDisk& disk, const std::string& damage) {
   TestDisk copy;
-  if (!back_up(disk, copy)) {
+  if (!back_up(disk, copy, &copy)) {
     CHECK_MESSAGE(copy.names().empty(), damage);
     return;
   }

@@ -60,7 +60,7 @@ void JournalReader::back_up_a_damaged_copy() {
     from.cut(name, chance_.below(bytes));
   }
   journal::TestDisk to;
-  if (!journal::back_up(from, to)) return;
+  if (!journal::back_up(from, to, &to)) return;
   journal::IgnoreRecords ignore;
   const auto found = journal::examine(to, {}, ignore, nullptr);
   if (!found || found->cut)
