@@ -25,7 +25,10 @@ class ServiceHost {
   virtual ~ServiceHost() = default;
 
   // The cluster of this node, valid until the next call. Null: the server is in no cluster.
+  // O(members).
   virtual const stats::ClusterState* cluster() { return nullptr; }
+  // False: the server is a node of a cluster that does not serve clients. O(1).
+  virtual bool serves() { return true; }
 
   // A client asks for drain mode, or for its end. The host calls Service::set_draining() if it
   // agrees.

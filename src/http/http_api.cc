@@ -391,9 +391,8 @@ bool HttpApi::is_stopping() const {
 
 std::optional<Problem> HttpApi::not_serving() const {
   if (is_stopping()) return api::stopping();
-  const stats::ClusterState* cluster = service_.host().cluster();
-  if (serving::not_serving_reason(cluster).empty()) return std::nullopt;
-  return api::not_the_leader(serving::not_serving_detail(*cluster));
+  if (service_.host().serves()) return std::nullopt;
+  return api::not_the_leader(serving::not_serving_detail(*service_.host().cluster()));
 }
 
 std::optional<Problem> HttpApi::check_again(const ApiRequest& request) const {

@@ -170,7 +170,7 @@ commands::ClientDetails Server::describe_client(SessionId session) {
 Admittance Server::admits_connection() {
   scheduler_.begin_tick();
   // A client of a cluster goes on to the next address.
-  if (cluster_ != nullptr && !cluster_->serves()) return Admittance::not_served;
+  if (!serves()) return Admittance::not_served;
   if (clients_.connections() < settings_.connections) return Admittance::admitted;
   service_.counters().count(stats::Counter::refused_connection);
   log_.limited(Log::Level::warning, service_.tick_time(), "connection refused",

@@ -78,6 +78,7 @@ class Server final : public serving::TickHost,
   bool complete_tick() override { return lifecycle_.complete_tick(); }
   void tick_ended() override;
   const stats::ClusterState* cluster() override;
+  bool serves() override { return cluster_ == nullptr || cluster_->serves(); }
   void drain_requested(commands::Service& service, bool draining, SessionId client) override;
   commands::Authentication authenticate(std::string_view token, SessionId session) override;
   void audit(const commands::AuditEvent& event) override;

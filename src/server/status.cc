@@ -43,10 +43,9 @@ std::string fetch_status(const stats::ClusterState& cluster) {
 std::string status_line(const commands::Service& service, const Lifecycle& lifecycle,
                         std::size_t connections) {
   const auto jobs = service.engine().info().jobs;
-  const stats::ClusterState* cluster = service.host().cluster();
-  if (!serving::not_serving_reason(cluster).empty() && !lifecycle.stopping()) {
+  if (!service.host().serves() && !lifecycle.stopping()) {
     return fmt::format("{}{}", service.draining() ? "draining, " : "",
-                       node_status(*cluster, jobs.total()));
+                       node_status(*service.host().cluster(), jobs.total()));
   }
   const bool by_drain = lifecycle.drained() || lifecycle.drain_timed_out();
   if (lifecycle.phase() < Phase::closing || !by_drain) {
@@ -71,7 +70,8 @@ std::string_view unready_reason(const commands::Service& service, const Lifecycl
 }
 
 std::string_view not_leader_reason(const commands::Service& service, const Lifecycle& lifecycle) {
-  return lifecycle.stopping() ? "stopping" : serving::not_serving_reason(service.host().cluster());
+  if (lifecycle.stopping()) return "stopping";
+  return service.host().serves() ? "" : serving::not_serving_reason(*service.host().cluster());
 }
 
 std::string node_status(const stats::ClusterState& cluster, std::uint64_t jobs) {

@@ -6,12 +6,11 @@ namespace tubed::serving {
 
 using stats::ClusterRole;
 
-std::string_view not_serving_reason(const stats::ClusterState* cluster) {
-  if (cluster == nullptr || cluster->serves) return "";
-  if (cluster->role == ClusterRole::waiting) return "waits to be added";
-  if (cluster->role == ClusterRole::fetching) return "fetches the state";
-  if (cluster->role == ClusterRole::leader) return "was just elected";
-  return cluster->leader.empty() ? "no leader" : "not the leader";
+std::string_view not_serving_reason(const stats::ClusterState& cluster) {
+  if (cluster.role == ClusterRole::waiting) return "waits to be added";
+  if (cluster.role == ClusterRole::fetching) return "fetches the state";
+  if (cluster.role == ClusterRole::leader) return "was just elected";
+  return cluster.leader.empty() ? "no leader" : "not the leader";
 }
 
 std::string not_serving_detail(const stats::ClusterState& cluster) {

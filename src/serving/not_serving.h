@@ -1,4 +1,4 @@
-// Why a node of a cluster does not serve clients, in words.
+// Why a node of a cluster that does not serve clients (ServiceHost::serves()) does not, in words.
 #pragma once
 
 #include <string>
@@ -8,10 +8,9 @@
 
 namespace tubed::serving {
 
-// In a few words; empty: it serves. Null: the server is in no cluster, and serves.
-std::string_view not_serving_reason(const stats::ClusterState* cluster);
-// The same in sentences, with the name of the leader if it is known. Precondition: it does not
-// serve.
+// In a few words.
+std::string_view not_serving_reason(const stats::ClusterState& cluster);
+// In sentences, with the name of the leader if it is known.
 std::string not_serving_detail(const stats::ClusterState& cluster);
 
 }  // namespace tubed::serving
