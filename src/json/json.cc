@@ -2,10 +2,9 @@
 // repairs text that is not UTF-8; the writer here renders everything else, without a copy of the
 // value.
 //
-// Reading: ObjectReader receives the events of the SAX parser and keeps the members of the
-// outermost object; depth_ counts open objects and arrays, so that nested values are parsed, and so
-// checked, but not kept. DocumentReader keeps all values: each open object or array is the last of
-// a stack, and becomes a value of the one below it when it ends. Writing: append() renders a value
+// Reading: Reader receives the events of the SAX parser. Each open object or array is the last of a
+// stack, and becomes a value of the one below it when it ends. What is nested deeper than the stack
+// may be is an error, or is parsed, and so checked, but not kept. Writing: append() renders a value
 // recursively into one line; text is escaped byte by byte, and text that is not UTF-8 is repaired
 // first. Bodies are the large values: they are checked once for UTF-8 and copied once into the
 // line.
@@ -22,11 +21,19 @@
 
 namespace tubed::json {
 
-// Collects all values of a document, from the events of the parser.
-class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
+// Collects values from the events of the parser.
+class Reader : public nlohmann::json_sax<nlohmann::json> {
  public:
+  enum class Deeper : std::uint8_t {
+    refused,
+    dropped,  // it becomes an empty object
+  };
+  // `depth`: of the objects and arrays that are kept. `deeper`: what becomes of others.
+  Reader(std::size_t depth, Deeper deeper) : depth_(depth), deeper_(deeper) {}
+
   bool null() override { return take(Json()); }
   bool boolean(bool value) override { return take(value); }
+  // Negative numbers are not whole numbers here.
   bool number_integer(number_integer_t value) override { return take(static_cast<double>(value)); }
   bool number_unsigned(number_unsigned_t value) override { return take(value); }
   bool number_float(number_float_t value, const string_t&) override { return take(value); }
@@ -34,7 +41,7 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(Json::object()); }
   bool key(string_t& value) override {
-    open_.back().key = std::move(value);
+    if (dropped_ == 0) open_.back().key = std::move(value);
     return true;
   }
   bool end_object() override { return close(); }
@@ -54,6 +61,7 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
   };
 
   bool take(Json value) {
+    if (dropped_ > 0) return true;
     if (open_.empty()) {
       result_ = std::move(value);
     } else if (open_.back().value.is_object()) {
@@ -64,17 +72,29 @@ class DocumentReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool open(Json value) {
-    if (open_.size() == Json::kMaxDepth) return false;
-    open_.push_back({std::move(value), {}});
+    if (open_.size() < depth_) {
+      open_.push_back({std::move(value), {}});
+      return true;
+    }
+    if (deeper_ == Deeper::refused) return false;
+    if (dropped_ == 0) take(Json::object());
+    ++dropped_;
     return true;
   }
   bool close() {
+    if (dropped_ > 0) {
+      --dropped_;
+      return true;
+    }
     Json value = std::move(open_.back().value);
     open_.pop_back();
     return take(std::move(value));
   }
 
+  const std::size_t depth_;
+  const Deeper deeper_;
   std::vector<Open> open_;
+  std::size_t dropped_ = 0;  // objects and arrays that are open and not kept
   Json result_;
 };
 
@@ -84,62 +104,6 @@ constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::string_view kBody = "body";
 constexpr std::string_view kBodyBase64 = "body_base64";
-
-// --- Reading
-
-// Collects the members of the outermost object, from the events of the parser.
-class ObjectReader : public nlohmann::json_sax<nlohmann::json> {
- public:
-  bool null() override { return take(Json()); }
-  bool boolean(bool value) override { return take(value); }
-  // Negative numbers are not whole numbers here.
-  bool number_integer(number_integer_t value) override { return take(static_cast<double>(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return take(value); }
-  bool number_float(number_float_t value, const string_t&) override { return take(value); }
-  bool string(string_t& value) override { return take(std::move(value)); }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override {
-    if (depth_ == 0) is_object_ = true;
-    return open();
-  }
-  bool key(string_t& value) override {
-    if (depth_ == 1) key_ = std::move(value);
-    return true;
-  }
-  bool end_object() override { return close(); }
-  bool start_array(std::size_t) override { return open(); }
-  bool end_array() override { return close(); }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
-    return false;
-  }
-
-  // Nothing: the outermost value is not an object.
-  std::optional<Json> result() && {
-    return is_object_ ? std::optional(std::move(object_)) : std::nullopt;
-  }
-
- private:
-  // Values inside of nested objects and arrays are ignored; the nested value itself becomes an
-  // empty object.
-  bool take(Json value) {
-    if (depth_ == 1 && is_object_) object_[key_] = std::move(value);
-    return true;
-  }
-  bool open() {
-    take(Json::object());
-    ++depth_;
-    return true;
-  }
-  bool close() {
-    --depth_;
-    return true;
-  }
-
-  Json object_ = Json::object();
-  std::string key_;
-  std::size_t depth_ = 0;
-  bool is_object_ = false;
-};
 
 // --- Writing
 
@@ -204,13 +168,14 @@ std::string repaired(std::string_view text) {
 }  // namespace
 
 std::optional<Json> Json::parse(std::string_view line) {
-  ObjectReader reader;
+  Reader reader(1, Reader::Deeper::dropped);
   if (!nlohmann::json::sax_parse(line.begin(), line.end(), &reader)) return std::nullopt;
-  return std::move(reader).result();
+  Json value = std::move(reader).result();
+  return value.is_object() ? std::optional(std::move(value)) : std::nullopt;
 }
 
 std::optional<Json> Json::parse_document(std::string_view text) {
-  DocumentReader reader;
+  Reader reader(kMaxDepth, Reader::Deeper::refused);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &reader)) return std::nullopt;
   return std::move(reader).result();
 }

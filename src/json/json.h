@@ -21,7 +21,7 @@
 
 namespace tubed::json {
 
-class DocumentReader;
+class Reader;
 
 class Json {
  public:
@@ -75,7 +75,7 @@ class Json {
   using Array = std::vector<Json>;
 
   friend void append(const Json& value, std::string& line);
-  friend class DocumentReader;
+  friend class Reader;
   explicit Json(Members members) : value_(std::move(members)) {}
   explicit Json(Array values) : value_(std::move(values)) {}
 

@@ -150,6 +150,23 @@ TEST_CASE("lines have their values one below the other") {
   CHECK(aligned_lines(Json::object()) == "");
 }
 
+TEST_CASE("of a line, the members are kept, and nested values are checked and dropped") {
+  const auto shown = [](std::string_view line) {
+    const auto object = Json::parse(line);
+    return object ? to_line(*object) : "none";
+  };
+  CHECK(shown(R"({"a":{"b":{"a":2},"c":[3]},"d":[[4],{"a":5}],"e":6,"e":-7})") ==
+        R"({"a":{},"d":{},"e":-7.0})");
+  CHECK(shown("{}") == "{}");
+  const std::string deep = "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  CHECK(shown(deep) == R"({"a":{}})");
+  for (const char* const line :
+       {"[1]", "7", "null", "", "{\"a\":[}", "{\"a\":{\"b\":[1,]}}", "{} {}"}) {
+    CAPTURE(line);
+    CHECK(shown(line) == "none");
+  }
+}
+
 TEST_CASE("a document is kept with its nested values") {
   const auto document =
       Json::parse_document(R"( {"a":[1,{"b":[true,null,"x"]},[],1.5,-2],"c":{},"a2":false} )");
