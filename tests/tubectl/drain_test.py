@@ -1,4 +1,4 @@
-"""`tubectl drain` and `undrain`: the signal goes to the server and to no other process; a server on
+"""`tubectl drain` and `undrain`: a signal goes to the server and to no other process; a server on
 another machine gets the command.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
@@ -25,8 +25,7 @@ NOBODY = 65534
 DRAINING = ("draining: the server takes no new jobs; "
             "jobs left: 0 ready, 0 reserved, 0 delayed, 0 buried\n")
 # A process that is called tubed and implements the part of the protocol that drain needs. With
-# "announces" as its third argument it knows set-caps 256. After
-# SIGUSR1 it reads the next command, sends its second argument, closes, and ends 1.5 s later. With
+# "announces" as its third argument it knows set-caps 256. It has no command drain. After SIGUSR1 it reads the next command, sends its second argument, closes, and ends 1.5 s later. With
 # "blind" it closes before it reads that command; with "reset" the connection ends with a reset;
 # with "lives" the process continues.
 FAKE = r"""
@@ -51,12 +50,16 @@ def read_capabilities():
         return connection.sendall(b"UNKNOWN_COMMAND\r\n")
     names = b"---\n- set-caps:256\n"
     connection.sendall(b"OK %d\r\n%s\r\n" % (len(names), names))
-    assert commands.readline() == b"set-caps 256\r\n"
-    connection.sendall(b"OK\r\n")
+    return True
+def read_questions():
+    if read_capabilities():
+        assert commands.readline() == b"set-caps 256\r\n"
+        connection.sendall(b"OK\r\n")
+    read_capabilities()
 assert commands.readline() == b"stats\r\n"
 if how != "blind":
     connection.sendall(reply("false"))
-    read_capabilities()
+    read_questions()
     while not drains:
         assert commands.readline() == b"stats\r\n"
         if not drains:
@@ -64,7 +67,7 @@ if how != "blind":
 else:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     connection.sendall(reply("false"))
-    read_capabilities()
+    read_questions()
     signal.sigwait([signal.SIGUSR1])
 connection.sendall({"nothing": b"", "half": reply("true")[:40], "no": reply("false"),
                     "yes": reply("true"), "drained": b"DRAINED\r\n"}[rest])
@@ -222,10 +225,26 @@ class Drain(TubectlTest):
         self.assertIn(shown, (DRAINING, "drained: the server has ended\n"))
         self.assertEqual(daemon.wait(), DONE)
 
-    def test_a_server_of_this_machine_gets_no_command(self):
+    def test_a_server_of_this_machine_gets_the_command(self):
         server = self.tubed()
         self.tubectl(server, "drain")
-        self.assertEqual(self.client(server).stats()["cmd-drain"], 0)
+        self.tubectl(server, "undrain")
+        stats = self.client(server).stats()
+        self.assertEqual((stats["cmd-drain"], stats["cmd-undrain"]), (1, 1))
+
+    def test_a_server_of_this_machine_that_denies_the_command_gets_the_signal(self):
+        daemon = self.start()
+        values = {"hostname": os.uname().nodename, "pid": daemon.pid, "max_job_memory": 5}
+        for name, before, after in (("drain", "false", "true"), ("undrain", "true", "false")):
+            block = f"---\n- {name}\n"
+            known = f"OK {len(block)}\r\n{block}\r\n".encode()
+            questions = [known, known] if name == "drain" else [known]
+            told = self.tubectl(self.scripted(stats_reply(draining=before, **values), *questions,
+                                              b"DENIED\r\n", stats_reply(draining=after, **values)),
+                                name)
+            self.assertIn("draining", told)
+            until(f"the daemon to {name}",
+                  lambda wanted=after: self.draining(daemon.addresses[0]) == wanted)
 
     def test_a_server_elsewhere_that_has_no_command(self):
         stats = stats_reply(max_job_memory=1, draining="false", hostname="elsewhere", pid=1)
@@ -315,12 +334,16 @@ class Drain(TubectlTest):
             os.chmod(directory, 0o755)
             program = pathlib.Path(directory, "tubectl")
             shutil.copy(TUBECTL, program)
-            server = self.tubed()
+            daemon = self.start()
+            stats = stats_reply(hostname=os.uname().nodename, pid=daemon.pid, draining="false",
+                                max_job_memory=5)
+            unknown = b"UNKNOWN_COMMAND\r\n"
+            server = self.scripted(stats, unknown, unknown)
             done = subprocess.run([program, "drain", "-s", server], user=NOBODY, check=False,
                                   capture_output=True, text=True, timeout=SECONDS)
         self.assertEqual(done.returncode, NOT_ALLOWED, done.stderr)
         self.assertRegex(done.stderr, "^tubectl: cannot signal process .* as root .*\n$")
-        self.assertEqual(self.draining(server), "false")
+        self.assertEqual(self.draining(daemon.addresses[0]), "false")
 
     def test_a_server_that_does_not_do_it_in_time(self):
         # The process is a tubed, and drains, but another server answers, which never reports that

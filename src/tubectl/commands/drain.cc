@@ -1,15 +1,16 @@
-// tubectl drain, undrain: beanstalkd's protocol has no word for it, so a server of this machine
-// gets a signal, and another server the command of tubed, if it knows it.
+// tubectl drain, undrain: by the commands of tubed. beanstalkd's protocol has no word for it, so a
+// beanstalkd of this machine gets a signal, and so does a tubed that lets no client use the
+// command.
 //
 // A signal goes to a process that is surely the server: one of this machine, that stats names, and
 // that is called like the server. SIGUSR2 kills beanstalkd, and is only sent to a tubed.
 //
 // run_drain() works in this order: ask the server for its stats; if it is already in the wanted
-// state, report that and end; open a pidfd of the process, so that the signal cannot reach another
-// process with a reused id; find reasons against a signal (doubt()); send the signal; and ask for
-// stats until the state has changed or the process has ended. A server that cannot be signalled
-// from here gets the command (send_command()); if it does not know it, tubectl prints the command
-// to run on the other machine.
+// state, report that and end; open a pidfd of the process, so that a signal cannot reach another
+// process with a reused id; find reasons against a signal (doubt()); send the command, if the
+// server knows it; else send the signal, and ask for stats until the state has changed or the
+// process has ended. If neither is possible, tubectl prints the command to run on the other
+// machine.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -211,52 +212,66 @@ bool knows_command(client::Connection& connection, const DrainOptions& options) 
   return known && known->has(options.command());
 }
 
-// With drain.exit the server may end at any moment after its reply.
-Result<int> send_command(const DrainedServer& server, const DrainOptions& options) {
-  const auto reply = TRY(server.connection.ask(options.command()));
-  if (!reply.is(options.reply())) return refused(options.command(), reply);
+// The server has replied to the command. With drain.exit it may end at any moment after that.
+Result<int> report_after_command(const DrainedServer& server, const DrainOptions& options) {
   const auto answer = server.connection.ask("stats");
   if (!answer && !options.drains) return answer.error();
   if (!answer || answer->is(kDrainedLine)) return report_end(server, answer.ok());
   return report(server, options, client::StatsBlock(answer.value().body), false);
 }
 
+// The exit code if the signal cannot be sent.
+std::optional<int> send_signal(const DrainOptions& options, const os::Descriptor& process,
+                               std::uint64_t number) {
+  if (::syscall(SYS_pidfd_send_signal, process.number(), options.signal(), nullptr, 0) == 0)
+    return std::nullopt;
+  const bool not_allowed = errno == EPERM;
+  return fail(not_allowed ? kExitNotAllowed : kExitFailure,
+              fmt::format("cannot signal process {}: {}{}", number, os::error_text(errno),
+                          not_allowed ? "; run this as root or as the server's user" : ""));
+}
+
+// By the command, or by a signal if the server does not know the command, or a role may not use it.
+Result<int> change_state(const DrainedServer& server, const DrainOptions& options,
+                         const client::StatsBlock& stats) {
+  // From here on the number cannot become that of another process.
+  const std::uint64_t number = stats.count("pid");
+  const os::Descriptor process(
+      static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));
+  std::string why = doubt(stats, server.connection.descriptor());
+  if (why.empty() && !process) why = fmt::format("there is no process {} here", number);
+  const bool may_start_again = options.drains && why.empty() && has_sockets_of_systemd(number);
+  const auto warned = [may_start_again](Result<int> code) {
+    if (may_start_again && code && code.value() == 0) {
+      fail(0,
+           "systemd holds the server's sockets: unless its unit closes them when it has drained "
+           "and ended, the next connection starts it again, and it takes jobs");
+    }
+    return code;
+  };
+  if (is_tubed(stats) && knows_command(server.connection, options)) {
+    const auto reply = TRY(server.connection.ask(options.command()));
+    if (reply.is(options.reply())) return warned(report_after_command(server, options));
+    if (!why.empty() || !is_access_refusal(reply.line)) return refused(options.command(), reply);
+  }
+  if (!why.empty()) return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
+  if (const auto code = send_signal(options, process, number)) return *code;
+  return warned(wait_for_state(server, options, process.number()));
+}
+
 Result<int> set_state(DrainedServer server, const DrainOptions& options) {
-  client::Connection& connection = server.connection;
-  const auto answer = TRY(connection.ask("stats"));
+  const auto answer = TRY(server.connection.ask("stats"));
   if (is_access_refusal(answer.line)) return refused("stats", answer);
   const client::StatsBlock stats(answer.body);
   if (options.drains && is_tubed(stats)) {
-    const auto announces = announce_drained(connection);
+    const auto announces = announce_drained(server.connection);
     server.announces = announces && *announces;
   }
   if (stats.text("draining") == options.state()) return report(server, options, stats, true);
   if (!options.drains && !is_tubed(stats)) {
     return fail(kExitFailure, "this server drains until it is restarted: only tubed can end it");
   }
-  // From here on the number cannot become that of another process.
-  const std::uint64_t number = stats.count("pid");
-  const os::Descriptor process(
-      static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));
-  if (const auto reason = doubt(stats, connection.descriptor()); !reason.empty() || !process) {
-    if (knows_command(connection, options)) return send_command(server, options);
-    const auto why = reason.empty() ? fmt::format("there is no process {} here", number) : reason;
-    return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
-  }
-  const bool may_start_again = options.drains && has_sockets_of_systemd(number);
-  if (::syscall(SYS_pidfd_send_signal, process.number(), options.signal(), nullptr, 0) != 0) {
-    const bool not_allowed = errno == EPERM;
-    return fail(not_allowed ? kExitNotAllowed : kExitFailure,
-                fmt::format("cannot signal process {}: {}{}", number, os::error_text(errno),
-                            not_allowed ? "; run this as root or as the server's user" : ""));
-  }
-  auto drained = wait_for_state(server, options, process.number());
-  if (may_start_again && drained && drained.value() == 0) {
-    fail(0,
-         "systemd holds the server's sockets: unless its unit closes them when it has drained and "
-         "ended, the next connection starts it again, and it takes jobs");
-  }
-  return drained;
+  return change_state(server, options, stats);
 }
 
 Result<int> run_drain(const DrainOptions& options) {
@@ -292,9 +307,10 @@ const Subcommand& drain_command() {
        .group = kControlGroup,
        .summary = "Have a server take no more jobs",
        .options = kDrainOptions,
-       .footer = R"(It sends SIGUSR1 to a server of this machine, and the command drain to another,
-waits until the server says that it drains, and prints which jobs are left. With
-drain.exit the server may end at once, which it prints, too.
+       .footer = R"(It sends the command drain, or SIGUSR1 to a server of this machine that does not
+know the command or does not let this client use it, waits until the server says
+that it drains, and prints which jobs are left. With drain.exit the server may end
+at once, which it prints, too.
 
 examples:
   tubectl drain
@@ -309,9 +325,10 @@ const Subcommand& undrain_command() {
        .group = kControlGroup,
        .summary = "Have a tubed take jobs again",
        .options = kUndrainOptions,
-       .footer = R"(It sends SIGUSR2 to a tubed of this machine, and the command undrain to another,
-and waits until the server says that it does not drain. beanstalkd drains until
-it is restarted.
+       .footer =
+           R"(It sends the command undrain, or SIGUSR2 to a tubed of this machine that does not
+let this client use the command, and waits until the server says that it does not
+drain. beanstalkd drains until it is restarted.
 
 examples:
   tubectl undrain
