@@ -44,16 +44,14 @@ Duration shifted(Time deadline, Time from) {
 
 Result<std::unique_ptr<ClusterMode>> make_cluster_mode(const ClusterParts& parts,
                                                        const Settings& settings,
-                                                       ClusterEvents events) {
-  return std::unique_ptr<ClusterMode>(
-      std::make_unique<ClusterMember>(parts, settings, std::move(events)));
+                                                       ClusterHost& host) {
+  return std::unique_ptr<ClusterMode>(std::make_unique<ClusterMember>(parts, settings, host));
 }
 
-ClusterMember::ClusterMember(const ClusterParts& parts, const Settings& settings,
-                             ClusterEvents events)
+ClusterMember::ClusterMember(const ClusterParts& parts, const Settings& settings, ClusterHost& host)
     : parts_(parts),
       settings_(settings),
-      events_(std::move(events)),
+      host_(host),
       log_(*this),
       own_address_(fmt::format("{}@{}", settings.cluster.name, own_endpoint(settings.cluster))),
       restart_timer_(parts.loop, [this] { go_on_when_idle(); }),
@@ -104,14 +102,8 @@ Result<void> ClusterMember::start() {
 }
 
 Result<void> ClusterMember::open_node() {
-  node_ = TRY(NodeOwner::open(
-      parts_.loop, parts_.log, settings_, parts_.service,
-      {.begin_tick = [this] { parts_.scheduler.begin_tick(); },
-       .send = [this](NodeId to, std::string frame) { links_->send(to, std::move(frame)); },
-       .fetch_state = [this](NodeId from) { fetch_from(from); },
-       .begin_serving = [this] { begin_serving(); },
-       .leadership_lost = [this] { leadership_lost(); },
-       .failed = [this](int exit_code) { events_.failed(exit_code); }}));
+  NodeOwnerHost& host = *this;
+  node_ = TRY(NodeOwner::open(parts_.loop, parts_.log, settings_, parts_.service, host));
   phase_ = Phase::running;
   cluster_id_ = node_->node().cluster();
   node_id_ = node_->node().id();
@@ -206,7 +198,7 @@ void ClusterMember::begin_serving() {
   serves_ = true;
   parts_.log.info("serving", {{"term", std::uint64_t{node_->node().term()}},
                               {"jobs", parts_.service.engine().info().jobs.total()}});
-  events_.role_changed();
+  host_.role_changed();
 }
 
 void ClusterMember::leadership_lost() {
@@ -232,7 +224,7 @@ void ClusterMember::stop_serving() {
   parts_.service.engine().record_reservations(nullptr);
   parts_.clients.close_all("this node does not lead any more");
   log_.forget_pending();
-  events_.role_changed();
+  host_.role_changed();
 }
 
 bool ClusterMember::hand_over(std::function<void()> done) {
@@ -282,12 +274,16 @@ void ClusterMember::restart() {
 
 void ClusterMember::fail(int exit_code, const std::string& reason) {
   parts_.log.error("this node cannot go on", {{"reason", reason}});
-  events_.failed(exit_code);
+  host_.cluster_failed(exit_code);
 }
 
 // --- Fetching a state
 
-void ClusterMember::fetch_from(NodeId source) {
+void ClusterMember::send(NodeId to, std::string frame) {
+  links_->send(to, std::move(frame));
+}
+
+void ClusterMember::fetch_state(NodeId source) {
   if (fetch_ != nullptr || phase_ != Phase::running) return;
   if (const cluster::Member* const from = member(source)) begin_fetch(source, from->address);
 }
@@ -416,7 +412,7 @@ void ClusterMember::on_rejected(NodeId by, const cluster::Welcome& welcome) {
   if (welcome.status == WelcomeStatus::not_a_member && knows_of_removal(welcome)) {
     if (std::exchange(removed_, true)) return;
     parts_.log.error("this node was removed from its cluster", {{"reported_by", welcome.name}});
-    return events_.removed();
+    return host_.removed_from_cluster();
   }
   if (welcome.status != WelcomeStatus::other_cluster && welcome.status != WelcomeStatus::other_node)
     return;

@@ -45,10 +45,11 @@ class ClusterMember final : public ClusterMode,
                             private ClusterLogHost,
                             private commands::QueueClock,
                             private PeerHost,
-                            private ClusterAdminHost {
+                            private ClusterAdminHost,
+                            private NodeOwnerHost {
  public:
   // Makes itself the log and the clock of the service.
-  ClusterMember(const ClusterParts& parts, const Settings& settings, ClusterEvents events);
+  ClusterMember(const ClusterParts& parts, const Settings& settings, ClusterHost& host);
   ~ClusterMember() override;
 
   Result<void> listen() override;
@@ -71,7 +72,7 @@ class ClusterMember final : public ClusterMode,
   // QueueClock.
   std::optional<Time> tick_began(Time tick) override;
   engine::Deadlines next_deadlines() const override;
-  // PeerHost.
+  // PeerHost, NodeOwnerHost.
   void begin_tick() override { parts_.scheduler.begin_tick(); }
   cluster::WelcomeStatus judge(const cluster::Hello& hello) override;
   void on_turned_away(const cluster::Hello& hello, cluster::WelcomeStatus status) override;
@@ -84,14 +85,18 @@ class ClusterMember final : public ClusterMode,
   const stats::ClusterState& cluster_state() override { return state(); }
   void change(const cluster::Request& request, Answer answer) override;
 
+  // NodeOwnerHost.
+  void send(cluster::NodeId to, std::string frame) override;
+  void fetch_state(cluster::NodeId from) override;
+  void begin_serving() override;
+  void leadership_lost() override;
+  void node_failed(int exit_code) override { host_.cluster_failed(exit_code); }
+
   Result<void> open_node();
-  void begin_serving();
-  void leadership_lost();
   void stop_serving();
   void go_on_when_idle();
   void restart();
   void fail(int exit_code, const std::string& reason);
-  void fetch_from(cluster::NodeId source);
   void begin_fetch(cluster::NodeId source, const std::string& address);
   void fetch_ended(const Result<FetchedState>& fetched);
   void look_at_members();
@@ -106,7 +111,7 @@ class ClusterMember final : public ClusterMode,
 
   ClusterParts parts_;
   Settings settings_;
-  ClusterEvents events_;
+  ClusterHost& host_;
   ClusterLog log_;
   std::string own_address_;  // NAME@HOST:PORT
   Phase phase_ = Phase::waiting;

@@ -29,14 +29,18 @@ struct ClusterParts {
   serving::Scheduler& scheduler;
 };
 
-// The functions of the server that a node calls.
-struct ClusterEvents {
+// The server around a node, as the node sees it.
+class ClusterHost {
+ public:
   // It serves clients from now on, or no longer does.
-  std::function<void()> role_changed;
+  virtual void role_changed() = 0;
   // The process is to end with this exit code; the reason is logged. Nothing may be acknowledged.
-  std::function<void(int exit_code)> failed;
+  virtual void cluster_failed(int exit_code) = 0;
   // The node was removed from the cluster, and the server is to stop.
-  std::function<void()> removed;
+  virtual void removed_from_cluster() = 0;
+
+ protected:
+  ~ClusterHost() = default;
 };
 
 class ClusterMode {
@@ -63,9 +67,8 @@ class ClusterMode {
   virtual bool hand_over(std::function<void()> done) = 0;
 };
 
-// The error: this program has no cluster mode.
+// `host` outlives it. The error: this program has no cluster mode.
 Result<std::unique_ptr<ClusterMode>> make_cluster_mode(const ClusterParts& parts,
-                                                       const Settings& settings,
-                                                       ClusterEvents events);
+                                                       const Settings& settings, ClusterHost& host);
 
 }  // namespace tubed::node

@@ -15,7 +15,7 @@ constexpr const char* kNotBuiltIn = "this tubed is built without cluster mode";
 
 Result<std::unique_ptr<ClusterMode>> make_cluster_mode(const ClusterParts& /*parts*/,
                                                        const Settings& /*settings*/,
-                                                       ClusterEvents /*events*/) {
+                                                       ClusterHost& /*host*/) {
   return Error{kNotBuiltIn};
 }
 

@@ -37,28 +37,18 @@ Time NodeOwner::wall() const {
 
 Result<std::unique_ptr<NodeOwner>> NodeOwner::open(loop::Loop& loop, Log& log,
                                                    const Settings& settings,
-                                                   commands::Service& service, Events events) {
-  std::unique_ptr<NodeOwner> owner(new NodeOwner(log, settings, service, std::move(events)));
+                                                   commands::Service& service,
+                                                   NodeOwnerHost& host) {
+  std::unique_ptr<NodeOwner> owner(new NodeOwner(log, settings, service, host));
   TRY(owner->start(loop));
   return owner;
 }
 
 Result<void> NodeOwner::start(loop::Loop& loop) {
-  journal_ = TRY(serving::JournalOwner::open(
-      loop, log_, settings_, service_,
-      {.flush_requested = events_.begin_tick,
-       .failed = [this] { events_.failed(os::kExitJournalFailed); },
-       .now =
-           [this] {
-             events_.begin_tick();
-             return service_.tick_time();
-           },
-       .wall_offset = os::wall_offset,
-       .replication =
-           serving::JournalOwner::Replication{
-               .is_settled =
-                   [this](JobId id) { return replica_ == nullptr || replica_->is_settled(id); },
-               .applied_time = [this] { return replica_ ? replica_->applied_time() : Time(); }}}));
+  serving::JournalOwnerHost& journal_host = *this;
+  const serving::Replication& replication = *this;
+  journal_ =
+      TRY(serving::JournalOwner::open(loop, log_, settings_, service_, journal_host, &replication));
   storage_ = TRY(
       loop::FileStorage::open(loop, cluster_directory(settings_), loop::FileStorage::Mode::owner));
   storage_->expect_synced_writes(true);
@@ -111,12 +101,12 @@ void NodeOwner::drive_closing() {
 
 void NodeOwner::node_failed(const std::string& reason) {
   log_.error("raft log failed: this node can store nothing more", {{"reason", reason}});
-  events_.failed(os::kExitJournalFailed);
+  host_.node_failed(os::kExitJournalFailed);
 }
 
 void NodeOwner::replica_failed(const std::string& reason) {
   log_.error("this node cannot follow its cluster", {{"reason", reason}});
-  events_.failed(os::kExitJournalFailed);
+  host_.node_failed(os::kExitJournalFailed);
 }
 
 void NodeOwner::raft_log_full(bool full, const std::string& reason) {
@@ -127,6 +117,29 @@ void NodeOwner::raft_log_full(bool full, const std::string& reason) {
   } else {
     log_.limited(Log::Level::info, service_.tick_time(), "room for the raft log again");
   }
+}
+
+// --- The journal
+
+void NodeOwner::journal_failed() {
+  host_.node_failed(os::kExitJournalFailed);
+}
+
+Time NodeOwner::journal_time() {
+  host_.begin_tick();
+  return service_.tick_time();
+}
+
+Duration NodeOwner::wall_offset() const {
+  return os::wall_offset();
+}
+
+bool NodeOwner::is_settled(JobId id) const {
+  return replica_ == nullptr || replica_->is_settled(id);
+}
+
+Time NodeOwner::applied_time() const {
+  return replica_ == nullptr ? Time() : replica_->applied_time();
 }
 
 }  // namespace tubed::node

@@ -8,7 +8,6 @@
 // In each tick that has an event, drive() lets all parts go on.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,23 +25,32 @@ namespace tubed::node {
 // Where the raft log and the state of a node are.
 std::string cluster_directory(const Settings& settings);
 
-class NodeOwner final : private cluster::NodeHost, private cluster::ReplicaHost {
+// The server around a node, as the node sees it. No function may destroy the node.
+class NodeOwnerHost {
  public:
-  // The functions that a node calls. None may destroy it.
-  struct Events {
-    std::function<void()> begin_tick;
-    std::function<void(cluster::NodeId to, std::string frame)> send;
-    std::function<void(cluster::NodeId from)> fetch_state;  // repeated until it has been done
-    std::function<void()> begin_serving;
-    std::function<void()> leadership_lost;
-    std::function<void(int exit_code)> failed;  // the reason is logged
-  };
+  virtual void begin_tick() = 0;
+  virtual void send(cluster::NodeId to, std::string frame) = 0;
+  // The node lacks the state of that node. Repeated until it has been fetched.
+  virtual void fetch_state(cluster::NodeId from) = 0;
+  virtual void begin_serving() = 0;
+  virtual void leadership_lost() = 0;
+  // The reason is logged.
+  virtual void node_failed(int exit_code) = 0;
 
+ protected:
+  ~NodeOwnerHost() = default;
+};
+
+class NodeOwner final : private cluster::NodeHost,
+                        private cluster::ReplicaHost,
+                        private serving::JournalOwnerHost,
+                        private serving::Replication {
+ public:
   // Reads the journal and the raft log. The queue of the service is empty, and gets the jobs.
   // Blocks. The error is one line. Everything that is passed by reference outlives the node.
   static Result<std::unique_ptr<NodeOwner>> open(loop::Loop& loop, os::Log& log,
                                                  const Settings& settings,
-                                                 commands::Service& service, Events events);
+                                                 commands::Service& service, NodeOwnerHost& host);
 
   cluster::Node& node() { return *node_; }
   cluster::Replica& replica() { return *replica_; }
@@ -72,29 +80,37 @@ class NodeOwner final : private cluster::NodeHost, private cluster::ReplicaHost 
   bool raft_log_full() const { return raft_log_full_; }
 
  private:
-  NodeOwner(os::Log& log, const Settings& settings, commands::Service& service, Events events)
-      : log_(log), settings_(settings), service_(service), events_(std::move(events)) {}
+  NodeOwner(os::Log& log, const Settings& settings, commands::Service& service, NodeOwnerHost& host)
+      : log_(log), settings_(settings), service_(service), host_(host) {}
 
   Result<void> start(loop::Loop& loop);
 
   // NodeHost.
   Time clock() const override { return now(); }
-  void send(cluster::NodeId to, std::string frame) override { events_.send(to, std::move(frame)); }
-  void node_changed() override { events_.begin_tick(); }
-  void fetch_state(cluster::NodeId from) override { events_.fetch_state(from); }
+  void send(cluster::NodeId to, std::string frame) override { host_.send(to, std::move(frame)); }
+  void node_changed() override { host_.begin_tick(); }
+  void fetch_state(cluster::NodeId from) override { host_.fetch_state(from); }
   void node_failed(const std::string& reason) override;
   void raft_log_full(bool full, const std::string& reason) override;
   bool journal_full() const override { return journal_ != nullptr && journal_->full(); }
   // ReplicaHost.
   Time wall() const override;
-  void begin_serving() override { events_.begin_serving(); }
-  void start_again() override { events_.leadership_lost(); }
+  void begin_serving() override { host_.begin_serving(); }
+  void start_again() override { host_.leadership_lost(); }
   void replica_failed(const std::string& reason) override;
+  // JournalOwnerHost.
+  void flush_requested() override { host_.begin_tick(); }
+  void journal_failed() override;
+  Time journal_time() override;
+  Duration wall_offset() const override;
+  // Replication.
+  bool is_settled(JobId id) const override;
+  Time applied_time() const override;
 
   os::Log& log_;
   Settings settings_;
   commands::Service& service_;
-  Events events_;
+  NodeOwnerHost& host_;
   std::unique_ptr<serving::JournalOwner> journal_;
   std::unique_ptr<loop::FileStorage> storage_;
   std::unique_ptr<cluster::Node> node_;

@@ -82,16 +82,13 @@ Result<void> Server::listen(std::vector<os::InheritedSocket> inherited) {
   TRY(listeners_.open(settings_, access_.listeners, std::move(inherited)));
   set_limits();
   if (!settings_.cluster.enabled()) return {};
-  cluster_ =
-      TRY(node::make_cluster_mode({.loop = loop_,
-                                   .log = log_,
-                                   .service = service_,
-                                   .clients = clients_,
-                                   .scheduler = scheduler_},
-                                  settings_,
-                                  {.role_changed = [this] { notifier_.refresh(); },
-                                   .failed = [this](int exit_code) { lifecycle_.fail(exit_code); },
-                                   .removed = [this] { lifecycle_.stop_removed(); }}));
+  node::ClusterHost& host = *this;
+  cluster_ = TRY(node::make_cluster_mode({.loop = loop_,
+                                          .log = log_,
+                                          .service = service_,
+                                          .clients = clients_,
+                                          .scheduler = scheduler_},
+                                         settings_, host));
   lifecycle_.on_hand_over(
       [this](std::function<void()> done) { return cluster_->hand_over(std::move(done)); });
   return cluster_->listen();
@@ -110,18 +107,18 @@ Result<void> Server::recover() {
   const loop::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
   if (cluster_ != nullptr) return cluster_->start();
   TRY(node::refuse_node(settings_.journal_directory));
-  journal_ = TRY(
-      serving::JournalOwner::open(loop_, log_, settings_, service_,
-                                  {.flush_requested = [this] { scheduler_.log_advanced(); },
-                                   .failed = [this] { lifecycle_.fail(os::kExitJournalFailed); },
-                                   .now = [this] { return scheduler_.log_time(); },
-                                   .wall_offset = wall_offset()}));
+  test_wall_offset_ = test_wall_offset(service_.now());
+  serving::JournalOwnerHost& host = *this;
+  journal_ = TRY(serving::JournalOwner::open(loop_, log_, settings_, service_, host));
   return {};
 }
 
-std::function<Duration()> Server::wall_offset() const {
-  if (test_ == nullptr) return os::wall_offset;
-  return [offset = test_wall_offset(service_.now())] { return offset; };
+Duration Server::wall_offset() const {
+  return test_ == nullptr ? os::wall_offset() : test_wall_offset_;
+}
+
+void Server::journal_failed() {
+  lifecycle_.fail(os::kExitJournalFailed);
 }
 
 Result<void> Server::begin_test_mode() {

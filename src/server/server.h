@@ -38,6 +38,8 @@ namespace tubed::server {
 class Server final : public serving::TickHost,
                      public commands::ServiceHost,
                      public ConnectionHost,
+                     private serving::JournalOwnerHost,
+                     private node::ClusterHost,
                      public http::AdminHttpHost {
  public:
   // Reads the settings again, for SIGHUP.
@@ -83,6 +85,13 @@ class Server final : public serving::TickHost,
   commands::Authentication authenticate(std::string_view token, SessionId session) override;
   void audit(const commands::AuditEvent& event) override;
   commands::ClientDetails describe_client(SessionId session) override;
+  void flush_requested() override { scheduler_.log_advanced(); }
+  void journal_failed() override;
+  Time journal_time() override { return scheduler_.log_time(); }
+  Duration wall_offset() const override;
+  void role_changed() override { notifier_.refresh(); }
+  void cluster_failed(int exit_code) override { lifecycle_.fail(exit_code); }
+  void removed_from_cluster() override { lifecycle_.stop_removed(); }
   Admittance admits_connection() override;
   void on_connection(std::unique_ptr<loop::Channel> channel,
                      const serving::ConnectionOrigin& origin) override;
@@ -92,7 +101,6 @@ class Server final : public serving::TickHost,
   std::string_view unready() const override;
   std::string_view not_leader() const override;
 
-  std::function<Duration()> wall_offset() const;
   void apply(const Settings& settings);
   void apply(access::AccessFiles files);
   void set_limits();
@@ -117,6 +125,7 @@ class Server final : public serving::TickHost,
   std::unique_ptr<node::ClusterMode> cluster_;  // null: the server is in no cluster
   serving::HeapTrimmer heap_;
   std::unique_ptr<TestServer> test_;  // null outside of test mode
+  Duration test_wall_offset_{};       // of the journal in test mode
   std::vector<std::unique_ptr<loop::Signal>> signals_;
 };
 

@@ -81,24 +81,25 @@ std::uint64_t milliseconds_since(Time begin) {
 Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& log,
                                                          const Settings& settings,
                                                          commands::Service& service,
-                                                         Events events) {
-  std::unique_ptr<JournalOwner> owner(new JournalOwner(log, settings, service, std::move(events)));
+                                                         JournalOwnerHost& host,
+                                                         const Replication* replication) {
+  std::unique_ptr<JournalOwner> owner(new JournalOwner(log, settings, service, host, replication));
   auto storage =
       loop::FileStorage::open(loop, settings.journal_directory, loop::FileStorage::Mode::owner);
   if (!storage) return with_advice(storage.error());
   owner->storage_ = std::move(*storage);
   owner->storage_->expect_synced_writes(owner->options().sync == kSyncAlways);
   owner->clock_ = owner->wall_clock();
-  if (owner->events_.replication) owner->ahead_ = owner->events_.wall_offset();
+  if (replication != nullptr) owner->ahead_ = host.wall_offset();
   owner->directory_id_ = os::random_number();
   if (auto recovered = owner->recover(); !recovered) {
     return Error{fmt::format("journal {}: {}", settings.journal_directory,
                              with_advice(recovered.error()).message)};
   }
-  if (owner->events_.replication) return owner;  // a step of the wall clock moves no deadline
+  if (replication != nullptr) return owner;  // a step of the wall clock moves no deadline
   // The journal reads the wall clock only when it writes, so a step must be reported to it.
   owner->clock_watch_ = std::make_unique<loop::ClockWatch>(loop, [watched = owner.get()] {
-    watched->events_.now();  // begins a tick, whose end writes the first deadlines again
+    watched->host_.journal_time();  // begins a tick, whose end writes the first deadlines again
     watched->journal_->set_clock(watched->wall_clock());
   });
   owner->journal_->set_clock(owner->wall_clock());  // it may have been stepped during recovery
@@ -107,8 +108,8 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& 
 
 Result<void> JournalOwner::recover() {
   const Time begin = os::monotonic_now();
-  if (!events_.replication) TRY(import());
-  engine::Replay replay(service_.engine(), events_.replication ? Time() : service_.now());
+  if (replication_ == nullptr) TRY(import());
+  engine::Replay replay(service_.engine(), replication_ != nullptr ? Time() : service_.now());
   journal::Restorer restorer(replay);
   auto found =
       TRY(journal::examine(*storage_, clock_, restorer, ProgressReport(log_, "recovering")));
@@ -121,9 +122,10 @@ Result<void> JournalOwner::recover() {
                                             {"kept", cut->kept.empty() ? "nothing" : cut->kept}});
   }
   applied_ = found.applied;
-  if (events_.replication && !applied_) return Error{"it has no position in the log of a cluster"};
+  if (replication_ != nullptr && !applied_)
+    return Error{"it has no position in the log of a cluster"};
   const bool lost = storage_->is_copy() || (!found.clean && storage_->first_of_boot());
-  if (lost && !found.segments.empty() && !events_.replication) found.next_job_id += kSkippedIds;
+  if (lost && !found.segments.empty() && replication_ == nullptr) found.next_job_id += kSkippedIds;
   log_.info("recovered", {{"journal", settings_.journal_directory},
                           {"segments", std::uint64_t{found.segments.size()}},
                           {"facts", found.facts},
@@ -134,13 +136,13 @@ Result<void> JournalOwner::recover() {
                                                            : "a crash"},
                           {"ms", milliseconds_since(begin)}});
   restorer.finish(found);
-  if (!events_.replication) {
+  if (replication_ == nullptr) {
     service_.engine().end_replay();
     // A server that was in a cluster has left reservations of clients that are not connected.
     service_.engine().hold_over(service_.now());
   }
   journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
-  if (!events_.replication) service_.set_log(*journal_);
+  if (replication_ == nullptr) service_.set_log(*journal_);
   service_.counters().set_recovery_time(os::monotonic_now() - begin);
   return {};
 }
@@ -165,12 +167,12 @@ Result<void> JournalOwner::import() {
 }
 
 journal::Options JournalOwner::options() const {
-  return {.sync = events_.replication ? kReplicaSync : settings_.journal_sync,
+  return {.sync = replication_ != nullptr ? kReplicaSync : settings_.journal_sync,
           .segment_bytes = segment_bytes_in_force(settings_),
           .max_bytes = settings_.journal_max_bytes,
           .directory = directory_id_,
           .clock = clock_,
-          .reservations = events_.replication.has_value()};
+          .reservations = replication_ != nullptr};
 }
 
 void JournalOwner::apply(const Settings& settings) {
@@ -185,17 +187,17 @@ Time JournalOwner::next_deadline() const {
 }
 
 Time JournalOwner::settled_time() const {
-  return events_.replication ? std::min(events_.replication->applied_time(), now()) : now();
+  return replication_ != nullptr ? std::min(replication_->applied_time(), now()) : now();
 }
 
 // Of the state that is described to the compactor.
 Time JournalOwner::describing_time() const {
-  return events_.replication ? events_.replication->applied_time() : service_.now();
+  return replication_ != nullptr ? replication_->applied_time() : service_.now();
 }
 
 journal::WallClock JournalOwner::wall_clock() const {
-  if (events_.replication) return {};
-  return {.offset = events_.wall_offset()};
+  if (replication_ != nullptr) return {};
+  return {.offset = host_.wall_offset()};
 }
 
 // The boot is recorded after the first commit, with which skipped ids are on the disk (recovery,
@@ -205,12 +207,12 @@ void JournalOwner::request_flush() {
     storage_->record_boot();
     boot_noted_ = true;
   }
-  events_.flush_requested();
+  host_.flush_requested();
 }
 
 void JournalOwner::report_failure(const std::string& reason) {
   log_.error("journal failed: nothing more can be made durable", {{"reason", reason}});
-  events_.failed();
+  host_.journal_failed();
 }
 
 void JournalOwner::report_full(bool full, const std::string& reason) {
@@ -224,7 +226,7 @@ void JournalOwner::report_full(bool full, const std::string& reason) {
 }
 
 bool JournalOwner::describe_job(JobId id, FactSink& sink) {
-  if (events_.replication && !events_.replication->is_settled(id)) return false;
+  if (replication_ != nullptr && !replication_->is_settled(id)) return false;
   service_.engine().describe(describing_time(), id, sink);
   return true;
 }

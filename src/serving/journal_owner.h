@@ -19,43 +19,56 @@
 
 namespace tubed::serving {
 
+// The program around the journal, as its owner sees it.
+class JournalOwnerHost {
+ public:
+  // FactLog::flush() must be called in the next tick.
+  virtual void flush_requested() = 0;
+  // The reason is logged. Nothing may be acknowledged any more.
+  virtual void journal_failed() = 0;
+  // The time of the tick. Begins a tick if none is running.
+  virtual Time journal_time() = 0;
+  // The wall clock minus the time of the queue.
+  virtual Duration wall_offset() const = 0;
+
+ protected:
+  ~JournalOwnerHost() = default;
+};
+
+// What the journal of a node in a cluster has: what the cluster has committed, with a position. Its
+// times are those of the cluster, which are wall clock times, and the raft log makes up for what it
+// has not synced.
+class Replication {
+ public:
+  // Whether the engine may describe this job now (Replica::is_settled).
+  virtual bool is_settled(JobId id) const = 0;
+  // The time of the newest entry that is applied.
+  virtual Time applied_time() const = 0;
+
+ protected:
+  ~Replication() = default;
+};
+
 class JournalOwner final : public journal::JournalHost {
  public:
-  // The journal of a node in a cluster: it has what the cluster has committed, with a position. Its
-  // times are those of the cluster, which are wall clock times, and the raft log makes up for what
-  // it has not synced.
-  struct Replication {
-    // Whether the engine may describe this job now (Replica::is_settled).
-    std::function<bool(JobId)> is_settled;
-    // The time of the newest entry that is applied.
-    std::function<Time()> applied_time;
-  };
-
-  // The functions of the server that the journal calls.
-  struct Events {
-    std::function<void()> flush_requested;  // FactLog::flush() must be called in the next tick
-    std::function<void()> failed;  // the reason is logged; nothing may be acknowledged any more
-    std::function<Time()> now;     // the time of the tick; begins a tick if none is running
-    // The wall clock minus the time of the queue.
-    std::function<Duration()> wall_offset;
-    std::optional<Replication> replication = {};
-  };
-
   // Opens the directory, imports binlogs of beanstalkd if it holds any, restores the jobs into the
   // engine of `service`, and makes the journal the log of `service`. Blocks for as long as reading
   // the journal takes, and logs the progress. The error is one line. The arguments passed by
-  // reference outlive the owner. With `replication` nothing is imported, the queue stays one that
+  // reference outlive the owner. With a replication nothing is imported, the queue stays one that
   // replays, and the log of `service` is not changed.
   static Result<std::unique_ptr<JournalOwner>> open(loop::Loop& loop, os::Log& log,
                                                     const Settings& settings,
-                                                    commands::Service& service, Events events);
+                                                    commands::Service& service,
+                                                    JournalOwnerHost& host,
+                                                    const Replication* replication = nullptr);
 
   // Applies the journal's settings after a reload.
   void apply(const Settings& settings);
 
   journal::Journal& journal() { return *journal_; }
   const journal::Journal& journal() const { return *journal_; }
-  // The position that the journal had when it was opened. Precondition: `replication` is given.
+  // The position that the journal had when it was opened. Precondition: the journal is that of a
+  // node.
   const Applied& applied() const { return *applied_; }
   // When the journal is to be flushed, by the clock of ticks.
   Time next_deadline() const;
@@ -69,13 +82,14 @@ class JournalOwner final : public journal::JournalHost {
   void report_full(bool full, const std::string& reason) override;
   bool describe_job(JobId id, FactSink& sink) override;
   void describe_delay(JobId id, FactSink& sink) override;
-  Time now() const override { return events_.now() + ahead_; }
+  Time now() const override { return host_.journal_time() + ahead_; }
   Time settled_time() const override;
   journal::WallClock wall_clock() const override;
 
  private:
-  JournalOwner(os::Log& log, const Settings& settings, commands::Service& service, Events events)
-      : log_(log), settings_(settings), service_(service), events_(std::move(events)) {}
+  JournalOwner(os::Log& log, const Settings& settings, commands::Service& service,
+               JournalOwnerHost& host, const Replication* replication)
+      : log_(log), settings_(settings), service_(service), host_(host), replication_(replication) {}
 
   Result<void> import();
   Result<void> recover();
@@ -85,7 +99,8 @@ class JournalOwner final : public journal::JournalHost {
   os::Log& log_;
   Settings settings_;
   commands::Service& service_;
-  Events events_;
+  JournalOwnerHost& host_;
+  const Replication* replication_;  // null: the server is in no cluster
   std::unique_ptr<loop::FileStorage> storage_;
   std::unique_ptr<journal::Journal> journal_;
   journal::WallClock clock_;  // at the time of open()
