@@ -31,7 +31,7 @@ struct Server {
 
 inline constexpr OptionRow kServerOption =
     option<&Server::text>({.names = "-s,--server",
-                           .type = {ValueType::Kind::address, "ADDRESS"},
+                           .type = kAddress,
                            .help = "HOST, HOST:PORT, [IPV6]:PORT, unix:PATH or an absolute path; "
                                    "with TLS beanstalks://HOST:PORT",
                            .shows_default = true});

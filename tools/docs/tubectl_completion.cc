@@ -25,8 +25,8 @@
 namespace tubed::docs {
 namespace {
 
-using tubectl::OptionRow;
-using tubectl::ValueType;
+using options::OptionRow;
+using options::ValueType;
 
 // The candidates of a shell for an argument.
 enum class Offer : std::uint8_t { none, nothing_known, files, tubes, commands, words };
@@ -57,7 +57,6 @@ Offer offer_of(const ValueType& type) {
     case ValueType::Kind::tube:
       return Offer::tubes;
     case ValueType::Kind::file:
-    case ValueType::Kind::unix_socket:
       return Offer::files;
     case ValueType::Kind::command:
       return Offer::commands;
@@ -80,7 +79,7 @@ Argument argument_of(const OptionRow& row) {
 // A row may be both an option and a positional argument, as -t and TUBE are: it is added to both.
 void add_row(const OptionRow& row, Part& part) {
   Argument argument = argument_of(row);
-  auto names = tubectl::split_names(row);
+  auto names = options::split_names(row);
   if (!names.positional.empty()) part.positionals.push_back(argument);
   if (names.names.empty()) return;
   argument.names = std::move(names.names);
@@ -94,9 +93,7 @@ std::vector<Part> all_parts() {
   for (const tubectl::Subcommand* subcommand : tubectl::subcommands()) {
     Part& part = parts.emplace_back(
         Part{std::string(subcommand->name), std::string(subcommand->summary), {}, {}});
-    add_row(tubectl::kHelpOption, part);
-    for (const OptionRow& row : subcommand->options) add_row(row, part);
-    for (const OptionRow& row : subcommand->connection_options) add_row(row, part);
+    for (const OptionRow& row : tubectl::options_of(*subcommand)) add_row(row, part);
   }
   return parts;
 }

@@ -21,7 +21,7 @@ inline constexpr const char* kDefaultAdmin = "unix:/run/tubed/admin";
 template <auto kAdmin>
 constexpr OptionRow admin_option() {
   return option<kAdmin>({.names = "--admin",
-                         .type = {ValueType::Kind::unix_socket, "ADDRESS"},
+                         .type = kUnixSocket,
                          .help = "The node's cluster.admin: unix:PATH or an absolute path",
                          .shows_default = true,
                          .env = "TUBED_ADMIN"});

@@ -17,6 +17,7 @@
 
 #include "client/pipeline.h"
 #include "client/stats_block.h"
+#include "client/times.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"

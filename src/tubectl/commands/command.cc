@@ -10,6 +10,7 @@
 
 #include "client/stats_block.h"
 #include "client/system_error.h"
+#include "client/times.h"
 #include "engine/types.h"
 #include "protocol/reply.h"
 #include "tubectl/exit_codes.h"

@@ -27,7 +27,7 @@ inline constexpr OptionRow kMaxReplyOption{
     .type = size(0, client::kMaxReplyBytesCeiling),
     .help = "Take no larger reply from the server [256MiB]",
     .assign = [](void*, const std::vector<std::string>& values) {
-      client::limit_replies(detail::parsed<std::uint64_t>(values.front()));
+      client::limit_replies(options::detail::parsed<std::uint64_t>(values.front()));
     }};
 
 template <auto kJson>
@@ -60,11 +60,10 @@ constexpr OptionRow delay_option(std::string_view help) {
 // Jobs by their ids. With `takes_tube` a word may also be a tube's name.
 template <auto kIds>
 constexpr OptionRow ids_option(bool takes_tube = false, bool required = false) {
-  return option<kIds>(
-      {.names = "ID",
-       .type = {takes_tube ? ValueType::Kind::job_or_tube : ValueType::Kind::job_id, "ID"},
-       .help = "Jobs; - stands for ids on standard input",
-       .required = required});
+  return option<kIds>({.names = "ID",
+                       .type = takes_tube ? kJobOrTube : kJobId,
+                       .help = "Jobs; - stands for ids on standard input",
+                       .required = required});
 }
 
 // --- The server

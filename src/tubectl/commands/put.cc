@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "client/pipeline.h"
+#include "client/times.h"
 #include "text/ascii.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"

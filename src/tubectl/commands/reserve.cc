@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "client/times.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"

@@ -22,11 +22,20 @@ std::span<const Subcommand* const> subcommands() {
 
 std::span<const OptionRow> program_options() {
   static const std::vector<OptionRow> kOptions = [] {
-    std::vector<OptionRow> rows{kVersionOption, kHelpOption, kServerOption, kMaxReplyOption};
+    std::vector<OptionRow> rows{kVersionOption, options::kHelpOption, kServerOption,
+                                kMaxReplyOption};
     rows.insert(rows.end(), kConnectionOptions<>.begin(), kConnectionOptions<>.end());
     return rows;
   }();
   return kOptions;
+}
+
+std::vector<OptionRow> options_of(const Subcommand& subcommand) {
+  std::vector<OptionRow> rows{options::kHelpOption};
+  rows.insert(rows.end(), subcommand.options.begin(), subcommand.options.end());
+  rows.insert(rows.end(), subcommand.connection_options.begin(),
+              subcommand.connection_options.end());
+  return rows;
 }
 
 }  // namespace tubed::tubectl

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "tubectl/options.h"
 
@@ -53,10 +54,11 @@ inline constexpr std::string_view kLookGroup = "Look";
 inline constexpr std::string_view kControlGroup = "Steer tubes and the server";
 inline constexpr std::string_view kManyGroup = "Many jobs at once";
 
-// The options that every subcommand has, and those of tubectl itself.
-inline constexpr OptionRow kHelpOption{.names = "-h,--help", .help = "Print this help, and exit"};
+// The options of tubectl itself.
 inline constexpr OptionRow kVersionOption{.names = "-V,-v,--version",
                                           .help = "Print the version, and exit"};
 std::span<const OptionRow> program_options();
+// All options of a subcommand: --help, its own and those of a connection.
+std::vector<OptionRow> options_of(const Subcommand& subcommand);
 
 }  // namespace tubed::tubectl

@@ -139,8 +139,7 @@ constexpr std::array kWorkOptions{
     option<&WorkOptions::plan, &work::Plan::tubes>(
         {.names = "-t,--tube",
          .type = kTube,
-         .help = "Take the jobs of this tube; may be repeated [default]",
-         .one_each = true}),
+         .help = "Take the jobs of this tube; may be repeated [default]"}),
     option<&WorkOptions::limits, &work::RunLimits::workers>(
         {.names = "-j,--parallel",
          .type = count(1, kMaxWorkers),
@@ -174,7 +173,6 @@ constexpr std::array kWorkOptions{
         {.names = "--bury-codes",
          .type = count(1, 255, "CODES"),
          .help = "Exit codes of COMMAND that bury the job at once, with commas between",
-         .one_each = true,
          .separator = ','}),
     option<&WorkOptions::longest_run>({.names = "--max-run",
                                        .type = time(0.001, kLongestTime),

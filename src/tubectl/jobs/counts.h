@@ -53,8 +53,7 @@ constexpr OptionRow state_option() {
   return option<kStates, &StateChoice::names>(
       {.names = "--state",
        .type = choice("STATE", kFreeStateNames),
-       .help = "Only jobs in this state; several times for more of them",
-       .one_each = true});
+       .help = "Only jobs in this state; several times for more of them"});
 }
 
 // "1 job", "2 jobs"
