@@ -4,6 +4,7 @@
 // a reserve is answered at once with a body of the last put's size. One read, its replies, one
 // write.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -13,9 +14,10 @@
 #include <string>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <uv.h>
+
+#include "bench/command_line.h"
 
 namespace {
 
@@ -188,21 +190,32 @@ void serve(Server& server) {
   uv_loop_close(&server.loop);
 }
 
+struct Options {
+  int port = 0;
+};
+
+constexpr std::array kRows{
+    tubed::options::kHelpOption,
+    tubed::options::option<&Options::port>({.names = "--port",
+                                            .type = tubed::options::count(0, 65535),
+                                            .help = "of 127.0.0.1; 0 is any that is free",
+                                            .shows_default = true}),
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("A server that answers beanstalk commands and does nothing else.");
-  int port = 0;
-  app.add_option("--port", port, "of 127.0.0.1; 0 is any that is free")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  Options given;
+  const auto exit_code = tubed::bench::take_command_line(
+      "bench_do_nothing", "A server that answers beanstalk commands and does nothing else.", kRows,
+      argc, argv, &given);
+  if (exit_code) return *exit_code;
   const auto server = std::make_unique<Server>();
   server->body = "\r\n";
   uv_loop_init(&server->loop);
-  const int got = listen_on(*server, port);
+  const int got = listen_on(*server, given.port);
   if (got == 0) {
-    fmt::print(stderr, "bench_do_nothing: cannot listen on port {}\n", port);
+    fmt::print(stderr, "bench_do_nothing: cannot listen on port {}\n", given.port);
     return 1;
   }
   fmt::print("listening 127.0.0.1:{}\n", got);

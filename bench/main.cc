@@ -1,17 +1,54 @@
 // bench_bare …: bare synced writes; prints the measurements as one line of JSON. bench/durable_puts
 // compares them with the servers.
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdio>
-#include <map>
+#include <string>
+#include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "bench/bare.h"
+#include "bench/command_line.h"
 
 namespace {
 
 using namespace tubed;
 using namespace tubed::bench;
+
+// In the order of Space.
+constexpr std::array<std::string_view, 3> kSpaces{"growing", "reserved", "written"};
+
+struct Options {
+  BarePlan plan;
+  std::string space = "growing";
+  double seconds = 3;
+  std::string latencies;
+};
+
+constexpr std::array kRows{
+    options::kHelpOption,
+    options::option<&Options::plan, &BarePlan::file>({.names = "--file",
+                                                      .type = options::kFile,
+                                                      .help = "a new file, removed at the end",
+                                                      .required = true}),
+    options::option<&Options::plan, &BarePlan::bytes>({.names = "--bytes",
+                                                       .type = options::count(1, 1024 * 1024),
+                                                       .help = "of one write",
+                                                       .required = true}),
+    options::option<&Options::space>({.names = "--space",
+                                      .type = options::choice("SPACE", kSpaces),
+                                      .help = "the kind of space that is written to",
+                                      .shows_default = true}),
+    options::option<&Options::seconds>({.names = "--seconds",
+                                        .type = options::time(0, 1e6),
+                                        .help = "for how long",
+                                        .shows_default = true}),
+    options::option<&Options::latencies>({.names = "--latencies",
+                                          .type = options::kFile,
+                                          .help = "file for each one's nanoseconds, 4 bytes each"}),
+};
 
 int fail(const Error& error) {
   fmt::print(stderr, "bench_bare: {}\n", error.message);
@@ -21,28 +58,21 @@ int fail(const Error& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("write + fdatasync, again and again.");
-  double seconds = 3;
-  std::string latencies;
-  BarePlan plan;
-  const std::map<std::string, Space> spaces{
-      {"growing", Space::growing}, {"reserved", Space::reserved}, {"written", Space::written}};
-  app.add_option("--file", plan.file, "a new file, removed at the end")->required();
-  app.add_option("--bytes", plan.bytes, "of one write")
-      ->required()
-      ->check(CLI::Range(1U, 1024U * 1024U));
-  app.add_option("--space", plan.space, "the kind of space that is written to")
-      ->transform(CLI::CheckedTransformer(spaces));
-  app.add_option("--seconds", seconds, "for how long")->capture_default_str();
-  app.add_option("--latencies", latencies, "file for each one's nanoseconds, 4 bytes each");
-  CLI11_PARSE(app, argc, argv);
+  Options given;
+  const auto exit_code = take_command_line("bench_bare", "write + fdatasync, again and again.",
+                                           kRows, argc, argv, &given);
+  if (exit_code) return *exit_code;
 
-  plan.time = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  plan.each_latency = !latencies.empty();
+  BarePlan& plan = given.plan;
+  plan.space =
+      static_cast<Space>(std::ranges::find(kSpaces, given.space) - std::ranges::begin(kSpaces));
+  plan.time =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(given.seconds));
+  plan.each_latency = !given.latencies.empty();
   const auto figures = run_bare(plan);
   if (!figures) return fail(figures.error());
-  if (!latencies.empty()) {
-    const auto written = figures.value().latencies.write(latencies);
+  if (!given.latencies.empty()) {
+    const auto written = figures.value().latencies.write(given.latencies);
     if (!written) return fail(written.error());
   }
   fmt::print("{{\"all\": {}, \"measured\": {}, \"seconds\": {:.6f}}}\n", figures.value().all,

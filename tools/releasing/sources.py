@@ -11,7 +11,7 @@ from run import Problem, run, sha256
 
 # Debian's packages of what is compiled into the programs, and their licenses (SPDX identifiers).
 COMPILED_IN = {"libraft-dev": "LGPL-3.0-only WITH LGPL-3.0-linking-exception", "libjs-dygraphs": "MIT",
-               "libcli11-dev": "BSD-3-Clause", "nlohmann-json3-dev": "MIT"}
+               "nlohmann-json3-dev": "MIT"}
 # Those that are compiled into the programs of the .rpm only.
 COMPILED_INTO_RPM = ("libfmt-dev", "libncurses-dev", "libtomlplusplus-dev")
 # Those of the shared libraries that the programs load.
