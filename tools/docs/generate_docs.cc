@@ -1,10 +1,10 @@
 // tubed-generate-docs: writes the pages, completions and settings files that are made from the
 // tables of commands, stats and settings, or names those that are out of date.
 //
-// pages_of() makes every page in memory: whole files, and pages written by hand whose generated
-// part lies between two marker lines. --check compares them with the files and --write writes those
-// that differ. A new page needs a function that returns its text, and a line in pages_of() or
-// parts().
+// pages_of() makes every page in memory: whole files, pages written by hand whose generated part
+// lies between two marker lines, and tubectl(1), in which the heads of the options are generated.
+// --check compares them with the files and --write writes those that differ. A new page needs a
+// function that returns its text, and a line in pages_of() or parts().
 //
 // Exit codes: 0, all pages are current or were written; 1, a page is stale, or cannot be read or
 // written; 2, wrong usage. Unchanged files are not written, so that a build does not see them as
@@ -27,6 +27,7 @@
 #include "tools/docs/settings_mdoc.h"
 #include "tools/docs/settings_page.h"
 #include "tools/docs/tubectl_completion.h"
+#include "tools/docs/tubectl_mdoc.h"
 #include "tools/docs/tubed_completion.h"
 
 namespace {
@@ -121,6 +122,13 @@ std::optional<std::vector<Page>> pages_of(const fs::path& root) {
     if (!page) return std::nullopt;
     pages.push_back(std::move(*page));
   }
+  constexpr const char* kTubectlPage = "packaging/man/tubectl.1";
+  auto tubectl = docs::tubectl_man_page(contents_of(root / kTubectlPage).value_or(""));
+  if (!tubectl) {
+    std::fprintf(stderr, "%s: %s\n", kTubectlPage, tubectl.error().message.c_str());
+    return std::nullopt;
+  }
+  pages.push_back({kTubectlPage, std::move(*tubectl)});
   return pages;
 }
 

@@ -133,7 +133,8 @@ constexpr std::array kListOptions{
     option<&ListOptions::next>({.names = "--next",
                                 .help = "Ready jobs, in the order in which they are given",
                                 .excludes = {"--state"}}),
-    option<&ListOptions::from>({.names = "--from", .type = count(0), .help = "Begin with this id"}),
+    option<&ListOptions::from>(
+        {.names = "--from", .type = count(0, UINT64_MAX, "ID"), .help = "Begin with this id"}),
     option<&ListOptions::count>(
         {.names = "--count", .type = count(1), .help = "At most this many [100]"}),
     json_option<&ListOptions::json>("Print an object for each job"),
