@@ -1,5 +1,5 @@
-// options::Splitter splits the words by the names of the rows. What is left here are the messages,
-// and that an argument which is no flag, also "--", is a mistake.
+// options::Splitter splits the words by the names of the rows. The messages are written here, and
+// the rule that tubed takes no arguments: a word that is not a flag is a mistake, and so is "--".
 #include "config/flags.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using options::Piece;
 using options::Syntax;
 using options::Takes;
 
-// The rows, and how each is written: two lists in the same order.
+// The rows, and how each is written: lists in the same order.
 struct DeclaredFlags {
   std::vector<GivenFlag> rows;
   std::vector<Syntax> syntax;

@@ -27,14 +27,13 @@ std::string value_facts(const OptionRow& row, const void* defaults) {
   return result;
 }
 
-std::string facts(std::span<const OptionRow> rows, std::size_t index, const void* defaults) {
-  const OptionRow& row = rows[index];
+std::string facts(const OptionRow& row, std::span<const OptionRow> rows, const void* defaults) {
   std::string result = value_facts(row, defaults);
   if (!row.env.empty()) result += fmt::format(" (Env:{})", row.env);
   if (!row.needs.empty()) result += fmt::format(" Needs: {}", row.needs);
   std::string excluded;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (exclude_each_other(row, rows[i])) excluded += ' ' + split_names(rows[i]).shown();
+  for (const OptionRow& other : rows) {
+    if (exclude_each_other(row, other)) excluded += ' ' + split_names(other).shown();
   }
   if (!excluded.empty()) result += " Excludes:" + excluded;
   return result;
@@ -43,8 +42,9 @@ std::string facts(std::span<const OptionRow> rows, std::size_t index, const void
 std::string usage(const HelpPage& page) {
   std::string result = fmt::format("Usage: {} [OPTIONS]", page.program);
   for (const OptionRow& row : page.rows) {
-    const auto name = split_names(row).positional + (row.repeats ? "..." : "");
-    if (split_names(row).positional.empty()) continue;
+    auto name = split_names(row).positional;
+    if (name.empty()) continue;
+    if (row.repeats) name += "...";
     result += row.required ? ' ' + name : fmt::format(" [{}]", name);
   }
   if (!page.arguments.empty()) result += fmt::format(" {}", page.arguments);
@@ -60,14 +60,12 @@ std::string help_line(std::string_view name, std::string_view text) {
 }
 
 std::string help_text(const HelpPage& page) {
-  const auto rows = page.rows;
   std::string positionals;
   std::vector<std::string_view> groups;
   std::vector<std::string> texts;  // of each group
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const OptionRow& row = rows[i];
+  for (const OptionRow& row : page.rows) {
     const auto names = split_names(row);
-    const auto row_facts = facts(rows, i, page.defaults);
+    const auto row_facts = facts(row, page.rows, page.defaults);
     if (!names.positional.empty()) {
       positionals += help_line(names.positional + row_facts, row.help);
     }

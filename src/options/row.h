@@ -1,6 +1,7 @@
 // The options of a program as data: one OptionRow for each option, flag and positional argument.
 // The command line is parsed by the rows (options/parse.h), and the help, the completions and the
-// documentation are made from them.
+// documentation are made from them. The daemon has rows of another kind (config/table.h): they also
+// describe keys of a file, and have actions in place of members.
 //
 // A row says how the option is written, what it takes and which member of an options struct it
 // sets. A member that is a std::optional stays empty unless the option is given; a vector takes

@@ -54,6 +54,14 @@ TEST_CASE("tubectl: the names of a subcommand are unique, and have the right for
   });
 }
 
+TEST_CASE("tubectl: a subcommand has one of the headings of the help") {
+  for_each_subcommand([](const tubectl::Subcommand& subcommand, const std::vector<OptionRow>&) {
+    const auto group = subcommand.group;
+    CHECK((group == tubectl::kWorkGroup || group == tubectl::kLookGroup ||
+           group == tubectl::kControlGroup || group == tubectl::kManyGroup));
+  });
+}
+
 TEST_CASE("tubectl: the rows that a row names exist") {
   for_each_subcommand([](const tubectl::Subcommand&, const std::vector<OptionRow>& rows) {
     const auto exists = [&rows](std::string_view name) {

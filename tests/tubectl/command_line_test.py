@@ -51,6 +51,32 @@ class CommandLine(CapabilityTest):
                          self.tubectl(NOWHERE, "put", "--help"))
         self.assertIn("no subcommand putt (did you mean put?)", self.said("help", "putt"))
 
+    def test_a_mistake_before_the_subcommand(self):
+        for words, said in (
+                (("--nonsense",), "there is no option --nonsense; try tubectl --help"),
+                (("--vresion",), "there is no option --vresion (did you mean --version?); "
+                                 "try tubectl --help"),
+                (("--json", "put", "x"), "there is no option --json; try tubectl put --help"),
+                (("-s",), "--server: 1 required ADDRESS missing; try tubectl --help"),
+                (("--max-reply", "stats"), '--max-reply: "stats" is not a size in bytes from 0 to '
+                                           "2147483648, as 65535, 64KiB or 1GiB; try tubectl --help"),
+                (("-s", "x"), "a subcommand is missing; try tubectl --help")):
+            self.assertEqual(self.said(*words), said)
+        for words in (("--help", "put"), ("put", "--help", "--nonsense"), ("put", "-p", "x", "-h")):
+            self.assertEqual(self.tubectl(NOWHERE, *words), self.tubectl(NOWHERE, "help", "put"))
+
+    def test_a_wrong_environment_is_a_mistake_where_it_is_used(self):
+        wrong = {"TUBED_SERVER": "127.0.0.1:x", "TUBED_ADMIN": "127.0.0.1:1"}
+        server = self.tubed()
+        for words in (("--help",), ("put", "--help"), ("cluster", "--help"),
+                      ("tubes", "--names", "-s", server), ("-s", server, "tubes", "--names")):
+            code, _, errors = self.run_tubectl(NOWHERE, *words, environment=wrong)
+            self.assertEqual((code, errors), (DONE, ""), words)
+        for words, option in ((("stats",), "--server"), (("wait-cluster",), "--admin")):
+            code, _, errors = self.run_tubectl(NOWHERE, *words, environment=wrong)
+            self.assertEqual(code, USAGE)
+            self.assertTrue(errors.startswith(f"tubectl: {option}: "), errors)
+
     def test_an_address_before_the_subcommand(self):
         server = self.tubed()
         for words in (("-s", server), (f"-s{server}",), ("--server", server),
