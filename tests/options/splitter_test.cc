@@ -20,7 +20,7 @@ const std::vector<Syntax> kOptions{{{"-t", "--tube"}, Takes::value},
                                    {{"-l", "--lines"}, Takes::nothing},
                                    {{"-v"}, Takes::nothing},
                                    {{"--lines-of"}, Takes::value},
-                                   {{"--clock"}, Takes::optional_value}};
+                                   {{"-c", "--clock"}, Takes::optional_value}};
 
 // "-t" for an option by its first name, "-t=mail" with its value.
 std::string shown(const Piece& piece, const std::vector<Syntax>& options) {
@@ -134,8 +134,9 @@ TEST_CASE("an empty value is a value") {
 }
 
 TEST_CASE("an optional value follows an equals sign") {
-  CHECK(split({"--clock=auto", "x"}) == Shown{"--clock=auto", "[x]"});
-  CHECK(split({"--clock", "x"}) == Shown{"--clock", "[x]"});
+  CHECK(split({"--clock=auto", "x"}) == Shown{"-c=auto", "[x]"});
+  CHECK(split({"--clock", "x"}) == Shown{"-c", "[x]"});
+  CHECK(split({"-cv", "x"}) == Shown{"-c", "-v", "[x]"});
 }
 
 TEST_CASE("rest() has the words after an argument") {

@@ -47,6 +47,7 @@ TEST_CASE("a number is within its range, and has neither sign nor space") {
   for (const auto* text : {"nan", "inf", "1e9", "1.5s"})
     CHECK(!normalized(options::number(0, 5), text));
   CHECK(value(options::number(0, 5), "1e-1") == "0.1");
+  CHECK(value(options::number(0, 5), "1ms") == "error: \"1ms\" is not a number from 0 to 5");
 }
 
 TEST_CASE("a choice is one of its words") {
