@@ -1,16 +1,10 @@
-// A block of stats is text that commands have made for clients of the protocol (protocol/yaml.h).
-// It is read here line by line: a value in quotes is text, a number stays as it is written, `true`
-// and `false` too, and everything else is text. So is a name that looks like a number.
 #include "api/answer_json.h"
 
-#include <algorithm>
-#include <array>
-#include <iterator>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
+#include "api/block_json.h"
 #include "base/overloaded.h"
 #include "json/json.h"
 #include "text/ascii.h"
@@ -21,88 +15,8 @@ using namespace protocol;
 
 namespace {
 
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// A whole number, or one with digits after the point. [RFC 8259, section 6]
-bool is_number(std::string_view text) {
-  const std::size_t point = text.find('.');
-  const std::string_view whole = text.substr(0, point);
-  const bool leads_with_zero = whole.size() > 1 && whole.front() == '0';
-  return is_digits(whole) && !leads_with_zero &&
-         (point == std::string_view::npos || is_digits(text.substr(point + 1)));
-}
-
-// The keys and columns whose values are texts, even those that look like a number: the name of a
-// tube may be `5`.
-bool has_text(std::string_view key) {
-  constexpr auto kTexts = std::to_array<std::string_view>(
-      {"name", "state", "address", "role", "used", "watched", "dead", "expired"});
-  return std::ranges::find(kTexts, key) != kTexts.end();
-}
-
-void append_value(std::string_view value, bool is_text, std::string& text) {
-  if (!is_text && (is_number(value) || value == "true" || value == "false")) {
-    text.append(value);
-  } else if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
-    json::append_text(value.substr(1, value.size() - 2), text);
-  } else {
-    json::append_text(value, text);
-  }
-}
-
-void append_name(std::string_view name, std::string& text) {
-  json::append_text(name, text);
-  text += ':';
-}
-
-// A row: the words of its line by the columns; the rest after the last column is `tags`.
-void append_row(const std::vector<std::string_view>& columns, std::string_view line,
-                std::string& text) {
-  text += '{';
-  std::size_t column = 0;
-  while (!line.empty()) {
-    if (column > 0) text += ',';
-    if (column == columns.size()) {
-      append_name("tags", text);
-      json::append_text(line, text);
-      break;
-    }
-    const std::string_view word = line.substr(0, line.find(' '));
-    line.remove_prefix(std::min(word.size() + 1, line.size()));
-    const std::string_view name = columns[column++];
-    append_name(name, text);
-    append_value(word, has_text(name), text);
-  }
-  text += '}';
-}
-
-std::string rows_as_json(std::string_view block, std::string_view rows) {
-  std::string text = "{";
-  std::vector<std::string_view> columns;
-  bool first_row = true;
-  std::size_t number = 0;
-  for_each_line(block, [&](std::string_view line) {
-    if (number == 0) {
-      append_name("next", text);
-      text.append(line.substr(line.find(' ') + 1)) += ',';
-      append_name(rows, text);
-      text += '[';
-    } else if (number == 1) {
-      for_each_field(line, [&](std::string_view name) { columns.push_back(name); });
-    } else {
-      if (!std::exchange(first_row, false)) text += ',';
-      append_row(columns, line, text);
-    }
-    ++number;
-  });
-  return text + "]}";
-}
-
 std::string result_and(std::string_view word, const std::string& members) {
-  std::string text = "{";
-  append_name("result", text);
+  std::string text = "{\"result\":";
   json::append_text(word, text);
   return text + members + "}\n";
 }
@@ -154,38 +68,10 @@ Response response_of(const Operation& operation, const Answer& answer) {
                  [&](const Name& name) {
                    return ok(result_and(name.word, fmt::format(",\"name\":\"{}\"", name.name)));
                  },
-                 [&](const TextBlock& block) {
-                   return ok(json_of_block(block.text, operation.rows) + '\n');
-                 },
+                 [&](const Block& block) { return ok(json_of(block, operation.rows) + '\n'); },
                  // No operation has a command with one of these answers.
                  [](const auto&) { return response_of(problem_of(word::kInternalError)); }},
       answer);
-}
-
-std::string members_of_block(std::string_view block) {
-  std::string text;
-  for_each_line(block, [&](std::string_view line) {
-    const std::size_t colon = line.find(": ");
-    const std::string_view key = line.substr(0, colon);
-    // A job's id is the first line of its block; that of the server is hexadecimal.
-    const bool is_text = has_text(key) || (key == "id" && !text.empty());
-    if (!text.empty()) text += ',';
-    append_name(key, text);
-    append_value(colon == std::string_view::npos ? "" : line.substr(colon + 2), is_text, text);
-  });
-  return text;
-}
-
-std::string json_of_block(std::string_view block, std::string_view rows) {
-  if (!rows.empty()) return rows_as_json(block, rows);
-  const bool is_list = block.substr(std::min(block.find('\n') + 1, block.size())).starts_with("- ");
-  if (!is_list) return '{' + members_of_block(block) + '}';
-  std::string text = "[";
-  for_each_line(block, [&](std::string_view item) {
-    if (text.size() > 1) text += ',';
-    json::append_text(item, text);
-  });
-  return text + ']';
 }
 
 std::string members_of_body(std::string_view body) {

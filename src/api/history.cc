@@ -2,26 +2,39 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "api/answer_json.h"
-#include "text/numbers.h"
-
 namespace tubed::api {
 
-void History::add(std::uint64_t seconds, std::string_view stats) {
+namespace {
+
+// Takes the numbers of the keys that are kept, in their order.
+class KeptNumbers final : public protocol::BlockSink {
+ public:
+  explicit KeptNumbers(std::span<std::uint64_t, History::kKeys.size()> numbers)
+      : numbers_(numbers) {}
+
+  void member(std::string_view key, const protocol::Value& value) override {
+    const auto kept = std::ranges::find(History::kKeys, key);
+    const auto* number = std::get_if<std::uint64_t>(&value);
+    if (kept == History::kKeys.end() || number == nullptr) return;
+    numbers_[static_cast<std::size_t>(kept - History::kKeys.begin())] = *number;
+  }
+
+ private:
+  std::span<std::uint64_t, History::kKeys.size()> numbers_;
+};
+
+}  // namespace
+
+void History::add(std::uint64_t seconds, const protocol::Block& stats) {
   Sample sample{};
   sample[0] = seconds;
-  for_each_line(stats, [&](std::string_view line) {
-    const std::size_t colon = line.find(": ");
-    const auto key = std::ranges::find(kKeys, line.substr(0, colon));
-    if (colon == std::string_view::npos || key == kKeys.end()) return;
-    const std::string_view value = line.substr(colon + 2);
-    sample[static_cast<std::size_t>(key - kKeys.begin()) + 1] =
-        leading_number<std::uint64_t>(value);
-  });
+  KeptNumbers numbers{std::span(sample).subspan<1>()};
+  stats.write(numbers);
   if (samples_.size() < kSamples) {
     samples_.push_back(sample);
     return;

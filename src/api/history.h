@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "protocol/block.h"
 
 namespace tubed::api {
 
@@ -22,7 +23,7 @@ class History {
        "current-waiting", "job-memory", "journal-bytes", "journal-live-bytes"});
 
   // Keeps a sample of a block of stats. `seconds`: since 1970. O(block).
-  void add(std::uint64_t seconds, std::string_view stats);
+  void add(std::uint64_t seconds, const protocol::Block& stats);
   // {"interval":5,"columns":["time",…],"samples":[[…],…]}. O(samples).
   std::string to_json() const;
   void clear() {

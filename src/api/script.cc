@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "api/block_json.h"
 #include "api/tube_list.h"
 #include "commands/table.h"
 
@@ -60,9 +61,9 @@ class ListTubes final : public Script {
   }
 
   void answered(const Answer& answer, ReplyBuffer& replies) override {
-    const auto* page = std::get_if<TextBlock>(&answer);
+    const auto* page = std::get_if<Block>(&answer);
     if (page == nullptr) return finish(response_of(Operation(), answer), replies);
-    const std::uint64_t next = list_.add_page(page->text);
+    const std::uint64_t next = list_.add_page(*page);
     if (next != 0) return send(line_from(next));
     finish({.head = {}, .text = list_.to_json()}, replies);
   }
@@ -111,9 +112,9 @@ class Reserve final : public Script {
 
   // A role without inspect is not shown the statistics.
   Response reserved(const Answer& stats) const {
-    const auto* block = std::get_if<TextBlock>(&stats);
+    const auto* block = std::get_if<Block>(&stats);
     const std::string members =
-        block == nullptr ? fmt::format("\"id\":{}", job_.id) : members_of_block(block->text);
+        block == nullptr ? fmt::format("\"id\":{}", job_.id) : members_of(*block);
     return {.head = {.status = 201, .location = fmt::format("/api/v1/reservations/{}", token_)},
             .text = fmt::format("{{\"token\":\"{}\",{},{}}}\n", token_, members,
                                 members_of_body(job_.body.view()))};

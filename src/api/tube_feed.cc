@@ -3,13 +3,14 @@
 // of its name.
 #include "api/tube_feed.h"
 
+#include <algorithm>
 #include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "json/json.h"
-#include "stats/row.h"
 
 namespace tubed::api {
 
@@ -26,17 +27,19 @@ void append_comma(std::string& text) {
 }  // namespace
 
 std::string TubeFeed::columns() {
-  return R"(["name","urgent","ready","reserved","delayed","buried","held","total","using",)"
-         R"("watching","waiting","reserves","timeouts","deletes","pause","pause-left"])";
+  std::string text = "[";
+  for (const stats::TubeColumn& column : stats::kTubeColumns) {
+    append_comma(text);
+    json::append_text(column.name, text);
+  }
+  return text + ']';
 }
 
 TubeFeed::Numbers TubeFeed::numbers_of(const engine::TubeInfo& tube) {
-  const engine::StateCounts& jobs = tube.jobs;
-  return {jobs.urgent,        jobs.ready,         jobs.reserved,
-          jobs.delayed,       jobs.buried,        jobs.held,
-          tube.total_jobs,    tube.using_count,   tube.watching_count,
-          tube.waiting_count, tube.reserve_count, tube.timeout_count,
-          tube.delete_count,  tube.pause.count,   stats::whole_seconds_of(tube.pause_left)};
+  Numbers numbers;
+  std::ranges::transform(std::span(stats::kTubeColumns).subspan<1>(), numbers.begin(),
+                         [&](const stats::TubeColumn& column) { return column.number(tube); });
+  return numbers;
 }
 
 void TubeFeed::begin() {

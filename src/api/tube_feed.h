@@ -14,6 +14,7 @@
 
 #include "engine/engine.h"
 #include "engine/role.h"
+#include "stats/tube_columns.h"
 
 namespace tubed::api {
 
@@ -46,7 +47,8 @@ class TubeFeed {
   void clear();
 
  private:
-  using Numbers = std::array<std::uint64_t, 15>;
+  // Of the columns after the name.
+  using Numbers = std::array<std::uint64_t, stats::kTubeColumns.size() - 1>;
   struct Sample {
     Numbers numbers{};
     std::uint32_t walk = 0;  // the last that has visited the tube

@@ -1,28 +1,17 @@
 #include "api/tube_list.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
-#include "api/answer_json.h"
+#include "api/block_json.h"
 #include "text/numbers.h"
 
 namespace tubed::api {
 
 namespace {
 
-// Of stats-tubes, in its order.
-constexpr auto kColumns = std::to_array<std::string_view>(
-    {"name", "urgent", "ready", "reserved", "delayed", "buried", "total", "using", "watching",
-     "waiting", "delete", "pause", "pause-left"});
 constexpr std::uint64_t kMostLimit = 1000;
-
-// Precondition: the line has that many columns.
-std::uint64_t number_at(std::string_view line, std::size_t column) {
-  for (; column > 0; --column) line.remove_prefix(line.find(' ') + 1);
-  return parse_number<std::uint64_t>(line.substr(0, line.find(' '))).value_or(0);
-}
 
 }  // namespace
 
@@ -30,9 +19,10 @@ std::variant<TubeList, Problem> TubeList::make(const Parameters& parameters) {
   TubeList list;
   if (const std::string* filter = find(parameters, "filter")) list.filter_ = *filter;
   if (const std::string* sort = find(parameters, "sort")) {
-    const auto column = std::ranges::find(kColumns, *sort);
-    if (column == kColumns.end()) return bad_request("the parameter sort is not a column");
-    list.column_ = static_cast<std::size_t>(column - kColumns.begin());
+    const auto& columns = stats::kListedTubeNames;
+    const auto column = std::ranges::find(columns, *sort);
+    if (column == columns.end()) return bad_request("the parameter sort is not a column");
+    list.column_ = static_cast<std::size_t>(column - columns.begin());
   }
   if (const std::string* order = find(parameters, "order")) {
     if (*order != "asc" && *order != "desc")
@@ -55,32 +45,40 @@ std::variant<TubeList, Problem> TubeList::make(const Parameters& parameters) {
 }
 
 bool TubeList::comes_before(const Row& a, const Row& b) const {
-  if (a.number != b.number) return descending_ ? a.number > b.number : a.number < b.number;
+  const std::uint64_t number = number_of(a);
+  const std::uint64_t other = number_of(b);
+  if (number != other) return descending_ ? number > other : number < other;
   const bool reverse = descending_ && column_ == 0;
-  return reverse ? a.name() > b.name() : a.name() < b.name();
+  return reverse ? a.name > b.name : a.name < b.name;
 }
 
-std::uint64_t TubeList::add_page(std::string_view block) {
-  std::uint64_t next = 0;
-  std::size_t number = 0;
-  for_each_line(block, [&](std::string_view line) {
-    if (number++ == 0) {
-      next = number_at(line, 1);
-      return;
-    }
-    if (number == 2) {
-      columns_ = line;
-      return;
-    }
-    const std::string_view name = line.substr(0, line.find(' '));
-    if (name.find(filter_) == std::string_view::npos) return;
-    ++total_;
-    rows_.push_back({.number = column_ == 0 ? 0 : number_at(line, column_),
-                     .name_bytes = name.size(),
-                     .line = std::string(line)});
-  });
+class TubeList::PageReader final : public protocol::BlockSink {
+ public:
+  explicit PageReader(TubeList& list) : list_(list) {}
+
+  void row(std::span<const protocol::Value> values) override { list_.add_row(values); }
+  void end_table(std::uint64_t next) override { next_ = next; }
+  std::uint64_t next() const { return next_; }
+
+ private:
+  TubeList& list_;
+  std::uint64_t next_ = 0;
+};
+
+void TubeList::add_row(std::span<const protocol::Value> values) {
+  const std::string_view name = std::get<protocol::Plain>(values[0]).text;
+  if (name.find(filter_) == std::string_view::npos) return;
+  ++total_;
+  Row& row = rows_.emplace_back(Row{.name = std::string(name)});
+  for (std::size_t i = 0; i < row.numbers.size(); ++i)
+    row.numbers[i] = std::get<std::uint64_t>(values[i + 1]);
+}
+
+std::uint64_t TubeList::add_page(const protocol::Block& page) {
+  PageReader reader(*this);
+  page.write(reader);
   if (rows_.size() > 2 * (from_ + limit_) + kMostLimit) keep_best();
-  return next;
+  return reader.next();
 }
 
 // The rows up to the end of the page, in no order.
@@ -96,11 +94,17 @@ std::string TubeList::to_json() {
   std::ranges::sort(rows_, [this](const Row& a, const Row& b) { return comes_before(a, b); });
   const std::uint64_t end = from_ + limit_;
   const bool has_next = end < std::min(total_, kMostRows);
-  std::string block = fmt::format("---\n- next {}\n- {}\n", has_next ? end : 0, columns_);
-  for (std::uint64_t at = from_; at < std::min<std::uint64_t>(end, rows_.size()); ++at)
-    block.append("- ").append(rows_[at].line) += '\n';
-  std::string text = json_of_block(block, "tubes");
-  return fmt::format("{{\"total\":{},{}\n", total_, text.substr(1));
+  std::string json;
+  JsonBlock block(json, "tubes");
+  block.begin_table({.names = stats::kListedTubeNames});
+  for (std::uint64_t at = from_; at < std::min<std::uint64_t>(end, rows_.size()); ++at) {
+    std::array<protocol::Value, stats::kListedTubeColumns> values{protocol::Plain{rows_[at].name}};
+    std::ranges::copy(rows_[at].numbers, values.begin() + 1);
+    block.row(values);
+  }
+  block.end_table(has_next ? end : 0);
+  block.finish();
+  return fmt::format("{{\"total\":{},{}\n", total_, json.substr(1));
 }
 
 }  // namespace tubed::api

@@ -1,15 +1,17 @@
 // TubeList: the best rows of the pages of stats-tubes, by one column.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "api/problem.h"
 #include "api/target.h"
+#include "protocol/block.h"
+#include "stats/tube_columns.h"
 
 namespace tubed::api {
 
@@ -24,21 +26,24 @@ class TubeList {
 
   // Adds the rows of a page whose names have the text of the filter. Returns `next` of the page.
   // O(rows of the page), amortised.
-  std::uint64_t add_page(std::string_view block);
+  std::uint64_t add_page(const protocol::Block& page);
   // {"total":…,"next":…,"tubes":[…]}. `next`: from where the next page of the list begins, 0 after
   // the last, or after kMostRows; `total`: how many rows there are. O(n log n) in kMostRows at
   // most.
   std::string to_json();
 
  private:
-  struct Row {
-    std::uint64_t number = 0;  // of the column, if that has numbers
-    std::size_t name_bytes = 0;
-    std::string line;
+  class PageReader;
 
-    std::string_view name() const { return std::string_view(line).substr(0, name_bytes); }
+  struct Row {
+    std::string name;
+    std::array<std::uint64_t, stats::kListedTubeColumns - 1> numbers{};  // of the other columns
   };
 
+  std::uint64_t number_of(const Row& row) const {
+    return column_ == 0 ? 0 : row.numbers[column_ - 1];
+  }
+  void add_row(std::span<const protocol::Value> values);
   bool comes_before(const Row& a, const Row& b) const;
   void keep_best();
 
@@ -48,7 +53,6 @@ class TubeList {
   std::uint64_t from_ = 0;
   std::uint64_t limit_ = 100;
   std::uint64_t total_ = 0;
-  std::string columns_;
   std::vector<Row> rows_;
 };
 

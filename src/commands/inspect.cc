@@ -1,6 +1,7 @@
 // Commands that show the queue and administer it.
 #include <algorithm>
-#include <iterator>
+#include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,10 @@
 #include "commands/conversation.h"
 #include "commands/handlers.h"
 #include "commands/service.h"
-#include "protocol/yaml.h"
+#include "protocol/block.h"
 #include "stats/stats.h"
+#include "stats/tube_columns.h"
+#include "text/numbers.h"
 
 namespace tubed::commands {
 
@@ -190,7 +193,35 @@ constexpr std::uint32_t kUsualLimit = 100;
 
 }  // namespace
 
+namespace {
+
 // The columns stay: later columns come after them, and before the tags.
+constexpr auto kJobColumns = std::to_array<std::string_view>(
+    {"id", "state", "pri", "age", "delay", "ttr", "time-left", "reserves", "timeouts", "releases",
+     "buries", "kicks", "bytes"});
+
+void write_job(const engine::JobInfo& job, BlockSink& block) {
+  const JobCounters& counters = job.counters;
+  const std::string tags = text_of(job.tags);
+  const std::array<Value, kJobColumns.size() + 1> row{job.id,
+                                                      Plain{job.held ? "held" : name_of(job.state)},
+                                                      job.priority,
+                                                      stats::whole_seconds_of(job.age),
+                                                      job.delay.count,
+                                                      job.ttr.count,
+                                                      stats::whole_seconds_of(job.time_left),
+                                                      counters.reserves,
+                                                      counters.timeouts,
+                                                      counters.releases,
+                                                      counters.buries,
+                                                      counters.kicks,
+                                                      job.body_bytes,
+                                                      Plain{tags}};
+  block.row(std::span(row).first(tags.empty() ? kJobColumns.size() : row.size()));
+}
+
+}  // namespace
+
 Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   const std::string_view listed = ListedWords::kWords[arguments.listed.index];
   const JobId from = arguments.from.value_or(0);
@@ -205,69 +236,63 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   }
   engine::Engine& engine = context.engine;
   const std::string_view tube = arguments.tube.text;
-  const engine::JobPage page = listed == "next" ? engine.next_jobs(tube, limit)
-                                                : engine.list_jobs(tube, state, from, limit, held);
-  YamlBlock block;
-  block.item(fmt::format("next {}", page.next));
-  block.item("id state pri age delay ttr time-left reserves timeouts releases buries kicks bytes");
-  for (const JobId id : page.jobs) {
-    const auto job = engine.job_info(context.now, id);
-    const JobCounters& counters = job->counters;
-    std::string tags = text_of(job->tags);
-    if (!tags.empty()) tags.insert(0, 1, ' ');
-    block.item(fmt::format(
-        "{} {} {} {} {} {} {} {} {} {} {} {} {}{}", id, job->held ? "held" : name_of(job->state),
-        job->priority, whole_seconds(job->age), job->delay.count, job->ttr.count,
-        whole_seconds(job->time_left), counters.reserves, counters.timeouts, counters.releases,
-        counters.buries, counters.kicks, job->body_bytes, tags));
-  }
-  return TextBlock{std::move(block).take()};
+  engine::JobPage page = listed == "next" ? engine.next_jobs(tube, limit)
+                                          : engine.list_jobs(tube, state, from, limit, held);
+  return Block{[&engine, now = context.now, page = std::move(page)](BlockSink& block) {
+    block.begin_table({.names = kJobColumns, .rest = "tags"});
+    for (const JobId id : page.jobs) write_job(*engine.job_info(now, id), block);
+    block.end_table(page.next);
+  }};
 }
 
 Answer stats(Context& context, const NoArguments&) {
-  return TextBlock{stats::server_stats(context.service.server_state()).take()};
+  return context.service.stats_block();
 }
 
 Answer stats_job(Context& context, const JobArguments& arguments) {
   if (const auto info = context.engine.job_info(context.now, arguments.id)) {
-    return TextBlock{stats::job_stats(*info, context.service.log()).take()};
+    return Block{[job = *info, &log = context.service.log()](BlockSink& block) {
+      stats::write_job_stats(job, log, block);
+    }};
   }
   return Status{word::kNotFound};
 }
 
 Answer stats_tube(Context& context, const TubeArguments& arguments) {
   if (const auto info = context.engine.tube_info(context.now, arguments.tube.text)) {
-    return TextBlock{stats::tube_stats(*info).take()};
+    return Block{[tube = *info](BlockSink& block) { stats::write_tube_stats(tube, block); }};
   }
   return Status{word::kNotFound};
 }
 
-// The columns stay: later columns come after them.
+namespace {
+
+void write_tube(const engine::TubeInfo& tube, BlockSink& block) {
+  std::array<Value, stats::kListedTubeColumns> row;
+  auto value = row.begin();
+  for (const stats::TubeColumn& column : stats::kTubeColumns) {
+    if (column.listed.empty()) continue;
+    *value++ = column.number == nullptr ? Value(Plain{tube.name}) : Value(column.number(tube));
+  }
+  block.row(row);
+}
+
+}  // namespace
+
 Answer stats_tubes(Context& context, const PageArguments& arguments) {
-  const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
-  std::string lines;
-  const Role* role = role_of(context);
-  const auto append = [&lines, role](const engine::TubeInfo& tube) {
-    if (role != nullptr && !may_use(*role, tube.name)) return;
-    const engine::StateCounts& jobs = tube.jobs;
-    fmt::format_to(std::back_inserter(lines), "- {} {} {} {} {} {} {} {} {} {} {} {} {}\n",
-                   tube.name, jobs.urgent, jobs.ready, jobs.reserved, jobs.delayed, jobs.buried,
-                   tube.total_jobs, tube.using_count, tube.watching_count, tube.waiting_count,
-                   tube.delete_count, tube.pause.count, whole_seconds(tube.pause_left));
-  };
-  const std::uint64_t next =
-      context.engine.visit_tubes(context.now, arguments.from.value_or(0), limit, append);
-  YamlBlock block;
-  block.item(fmt::format("next {}", next));
-  block.item(
-      "name urgent ready reserved delayed buried total using watching waiting delete pause "
-      "pause-left");
-  return TextBlock{std::move(block).take() + lines};
+  return Block{[&engine = context.engine, now = context.now, role = role_of(context),
+                from = arguments.from.value_or(0),
+                limit = arguments.limit ? arguments.limit->value : kUsualLimit](BlockSink& block) {
+    block.begin_table({.names = stats::kListedTubeNames});
+    block.end_table(engine.visit_tubes(now, from, limit, [&](const engine::TubeInfo& tube) {
+      if (role == nullptr || may_use(*role, tube.name)) write_tube(tube, block);
+    }));
+  }};
 }
 
 Answer stats_tube_times(Context& context, const TubeArguments& arguments) {
   if (const auto info = context.engine.tube_info(context.now, arguments.tube.text)) {
-    return TextBlock{stats::tube_times(*info).take()};
+    return Block{[tube = *info](BlockSink& block) { stats::write_tube_times(tube, block); }};
   }
   return Status{word::kNotFound};
 }
@@ -293,26 +318,61 @@ std::string word_for(const Principal* principal) {
   return word;
 }
 
-void append_client(const Context& context, SessionId session, const Principal* principal,
-                   std::string& lines) {
+// The columns stay as they are: later columns come after them.
+constexpr auto kClientColumns = std::to_array<std::string_view>(
+    {"id", "address", "role", "used", "waiting", "held", "idle", "watched"});
+
+// A row of list-clients.
+struct ClientRow {
+  SessionId session;
+  std::string address;
+  std::string role;
+  std::string_view used;
+  std::uint64_t waiting;  // 0 or 1
+  std::uint64_t held;
+  std::uint64_t idle;
+  std::string watched;
+
+  // Of its line.
+  std::size_t bytes() const {
+    return fmt::formatted_size("- {} {} {} {} {} {} {} {}\n", session, address, role, used, waiting,
+                               held, idle, watched);
+  }
+};
+
+ClientRow row_of(const Context& context, SessionId session, const Principal* principal) {
   const engine::Engine& engine = context.engine;
   const ClientDetails details = context.service.host().describe_client(session);
-  fmt::format_to(std::back_inserter(lines), "- {} {} {} {} {} {} {} ", session, details.address,
-                 word_for(principal), engine.used_tube(session), engine.is_waiting(session) ? 1 : 0,
-                 engine.held_count(session), whole_seconds(details.idle));
+  ClientRow row{.session = session,
+                .address = details.address,
+                .role = word_for(principal),
+                .used = engine.used_tube(session),
+                .waiting = engine.is_waiting(session) ? 1U : 0U,
+                .held = engine.held_count(session),
+                .idle = stats::whole_seconds_of(details.idle),
+                .watched = {}};
   const std::size_t watched = engine.watched_count(session);
   const std::size_t shown = std::min(watched, kShownWatches);
   for (std::size_t i = 0; i < shown; ++i) {
-    if (i > 0) lines.push_back(',');
-    lines.append(engine.watched_tube(session, i));
+    if (i > 0) row.watched.push_back(',');
+    row.watched.append(engine.watched_tube(session, i));
   }
-  if (watched > shown) lines.append(",+").append(std::to_string(watched - shown));
-  lines.push_back('\n');
+  if (watched > shown) row.watched.append(",+").append(std::to_string(watched - shown));
+  return row;
+}
+
+void write_clients(const std::vector<ClientRow>& rows, std::uint64_t next, BlockSink& block) {
+  block.begin_table({.names = kClientColumns});
+  for (const ClientRow& row : rows) {
+    block.row(std::array<Value, kClientColumns.size()>{
+        row.session, Plain{row.address}, Plain{row.role}, Plain{row.used}, row.waiting, row.held,
+        row.idle, Plain{row.watched}});
+  }
+  block.end_table(next);
 }
 
 }  // namespace
 
-// The columns stay as they are: later columns come after them.
 Answer list_clients(Context& context, const PageArguments& arguments) {
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
   const auto conversations = context.service.conversations().all();
@@ -323,23 +383,22 @@ Answer list_clients(Context& context, const PageArguments& arguments) {
   const Role* role = role_of(context);
   const ActiveRole* only =
       role == nullptr || role->tubes.empty() ? nullptr : context.principal()->role();
-  std::string lines;
+  std::vector<ClientRow> rows;
+  std::size_t bytes = 0;
   std::uint64_t id = from;
-  for (std::uint32_t left = limit; id < end && left > 0 && lines.size() < kPageBytes; ++id) {
+  for (; id < end && rows.size() < limit && bytes < kPageBytes; ++id) {
     const Conversation* client = conversations[id];
     if (client == nullptr) continue;
     const Principal* principal = client->principal();
     if (only != nullptr && (principal == nullptr || principal->role() != only)) continue;
-    append_client(context, static_cast<SessionId>(id), principal, lines);
-    --left;
+    rows.push_back(row_of(context, static_cast<SessionId>(id), principal));
+    bytes += rows.back().bytes();
   }
   context.service.conversations()
       .at(context.session)
       .spend(static_cast<std::uint32_t>((id - from) / kIdsPerWork));
-  YamlBlock block;
-  block.item(fmt::format("next {}", id < conversations.size() ? id : 0));
-  block.item("id address role used waiting held idle watched");
-  return TextBlock{std::move(block).take() + lines};
+  return Block{[rows = std::move(rows), next = id < conversations.size() ? id : 0](
+                   BlockSink& block) { write_clients(rows, next, block); }};
 }
 
 // First, in slices, the parts that are out of date are made. Parts that other clients' commands
@@ -370,10 +429,9 @@ Answer list_tube_used(Context& context, const NoArguments&) {
 }
 
 Answer list_tubes_watched(Context& context, const NoArguments&) {
-  YamlBlock block;
-  context.engine.for_each_watched(context.session,
-                                  [&](std::string_view name) { block.item(name); });
-  return TextBlock{std::move(block).take()};
+  return Block{[&engine = context.engine, session = context.session](BlockSink& block) {
+    engine.for_each_watched(session, [&](std::string_view name) { block.item(name); });
+  }};
 }
 
 Answer pause_tube(Context& context, const PauseArguments& arguments) {
@@ -396,21 +454,24 @@ std::string_view name_of(engine::PolicyValue::Source source) {
   return "default";
 }
 
+// A value of digits alone has no quotes. It is a number, unless it is the name of a tube or a form
+// that JSON does not have: 007.
+Value value_of(const PolicyKeyRow& key, std::string_view text) {
+  if (text.find_first_not_of("0123456789") != std::string_view::npos) return Text{text};
+  const bool leads_with_zero = text.size() > 1 && text.starts_with('0');
+  const auto number = parse_number<std::uint64_t>(text);
+  if (key.is_place || leads_with_zero || !number) return Plain{text};
+  return *number;
+}
+
 // Each key with its value, and with the origin of the value.
-TextBlock policy_block(const engine::Policies& policies, std::string_view tube) {
-  YamlBlock block;
+void write_policy(const engine::Policies& policies, std::string_view tube, BlockSink& block) {
   for (std::size_t i = 0; i < kPolicyKeys; ++i) {
-    const std::string_view key = policy_keys()[i].name;
+    const PolicyKeyRow& row = policy_keys()[i];
     const engine::PolicyValue value = policies.value(tube, static_cast<PolicyKey>(i));
-    const bool is_number = value.text.find_first_not_of("0123456789") == std::string_view::npos;
-    if (is_number) {
-      block.plain(key, value.text);
-    } else {
-      block.text(key, value.text);
-    }
-    block.plain(fmt::format("{}-from", key), name_of(value.source));
+    block.member(row.name, value_of(row, value.text));
+    block.member(fmt::format("{}-from", row.name), Plain{name_of(value.source)});
   }
-  return {std::move(block).take()};
 }
 
 }  // namespace
@@ -418,19 +479,23 @@ TextBlock policy_block(const engine::Policies& policies, std::string_view tube) 
 Answer stats_group(Context& context, const GroupArguments& arguments) {
   const auto group = context.engine.group_info(arguments.name.text);
   if (!group) return Status{word::kNotFound};
-  YamlBlock block;
-  block.text("name", group->name);
-  block.number("ready", group->members.ready);
-  block.number("reserved", group->members.reserved);
-  block.number("delayed", group->members.delayed);
-  block.number("buried", group->members.buried);
-  block.number("waiting-jobs", group->held);
-  return TextBlock{std::move(block).take()};
+  return Block{[group = *group](BlockSink& block) {
+    block.member("name", Text{group.name});
+    block.member("ready", group.members.ready);
+    block.member("reserved", group.members.reserved);
+    block.member("delayed", group.members.delayed);
+    block.member("buried", group.members.buried);
+    block.member("waiting-jobs", group.held);
+  }};
 }
 
 Answer tube_policy(Context& context, const PolicyArguments& arguments) {
   const std::string_view tube = arguments.tube.text;
-  if (!arguments.value) return policy_block(context.engine.policies(), tube);
+  if (!arguments.value) {
+    return Block{[&policies = context.engine.policies(), tube](BlockSink& block) {
+      write_policy(policies, tube, block);
+    }};
+  }
   const auto& [key, value] = *arguments.value;
   if (context.engine.set_policy(context.now, tube, key, value, context.service)) {
     return Status{"POLICY_SET"};
@@ -478,9 +543,9 @@ Answer capabilities(Context& context, const NoArguments&) {
     if (hooks != nullptr) append_rows(hooks->verbs());
   }
   std::ranges::sort(names);
-  YamlBlock block;
-  for (const std::string& name : names) block.item(name);
-  return TextBlock{std::move(block).take()};
+  return Block{[names = std::move(names)](BlockSink& block) {
+    for (const std::string& name : names) block.item(name);
+  }};
 }
 
 Answer auth(Context& context, const AuthArguments& arguments) {

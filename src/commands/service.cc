@@ -100,6 +100,10 @@ stats::ServerState Service::server_state() const {
           .cluster = host_->cluster()};
 }
 
+protocol::Block Service::stats_block() const {
+  return {[this](protocol::BlockSink& block) { stats::write_server_stats(server_state(), block); }};
+}
+
 void Service::fact(const Fact& fact) {
   if (test_hooks_ != nullptr) [[unlikely]]
     return fact_in_test_mode(fact);

@@ -26,6 +26,7 @@
 #include "engine/engine.h"
 #include "engine/fact_log.h"
 #include "engine/output.h"
+#include "protocol/block.h"
 #include "stats/counters.h"
 #include "stats/process.h"
 #include "stats/rows.h"
@@ -126,6 +127,8 @@ class Service final : public engine::Output {
   stats::ServerCounters& counters() { return counters_; }
   // The values of the rows of stats and of the metrics at this moment. O(1).
   stats::ServerState server_state() const;
+  // The block of stats, of the moment at which it is written. The service outlives it.
+  protocol::Block stats_block() const;
 
   void fact(const Fact& fact) override;
   void begin_unit() override { log_->begin_unit(); }

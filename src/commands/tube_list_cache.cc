@@ -13,12 +13,10 @@ TubeListCache::Part::Part(Bytes text, std::shared_ptr<std::uint64_t> existing_by
 
 std::shared_ptr<const TubeListCache::Part> TubeListCache::make(const engine::Engine& engine,
                                                                std::size_t part) const {
-  protocol::YamlBlock block;
-  engine.for_each_tube(part, [&](std::string_view name) { block.item(name); });
-  // Only the first part begins the block.
-  const std::size_t skipped = part == 0 ? 0 : protocol::YamlBlock::kBegin.size();
-  return std::make_shared<const Part>(Bytes::copy_of(block.text().substr(skipped)),
-                                      existing_bytes_);
+  std::string yaml(part == 0 ? protocol::kYamlBegin : std::string_view());
+  engine.for_each_tube(part,
+                       [&](std::string_view name) { protocol::append_yaml_item(name, yaml); });
+  return std::make_shared<const Part>(Bytes::copy_of(yaml), existing_bytes_);
 }
 
 void TubeListCache::resize(std::size_t parts) {

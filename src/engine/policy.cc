@@ -14,14 +14,14 @@ constexpr std::array<PolicyKeyRow, kPolicyKeys> kKeys = {{
      "After this number of reservations, a job that comes back is dead; 0: never."},
     {"max-timeouts", "0", "integer < 2^32", "The same after this number of timeouts."},
     {"max-releases", "0", "integer < 2^32", "The same after this number of releases."},
-    {"dead", "bury", "bury, delete or a tube", "Where a dead job goes."},
+    {"dead", "bury", "bury, delete or a tube", "Where a dead job goes.", true},
     {"backoff", "0", "seconds[:most seconds[:factor]]",
      "The delay of a job that comes back without a delay: this long after the first reservation, "
      "factor times (2) as long after each further reservation, and at most that long (3600). Up to "
      "12 % are added or taken off, so that jobs do not come back together."},
     {"ttl", "0", "seconds, integer < 2^32",
      "A job that is not reserved or buried this long after its put has expired; 0: never."},
-    {"expired", "delete", "bury, delete or a tube", "Where an expired job goes."},
+    {"expired", "delete", "bury, delete or a tube", "Where an expired job goes.", true},
     {"max-jobs", "0", "integer < 2^32",
      "The tube takes no job while it has this many; 0: any number."},
     {"max-reserved", "0", "integer < 2^32",

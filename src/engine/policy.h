@@ -40,6 +40,7 @@ struct PolicyKeyRow {
   std::string_view default_value;  // the policy does nothing
   std::string_view form;           // of a value
   std::string_view meaning;
+  bool is_place = false;  // a value is bury, delete or the name of a tube
 };
 std::span<const PolicyKeyRow, kPolicyKeys> policy_keys();
 // No value: no key has this name. O(keys).

@@ -5,10 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "api/answer_json.h"
+#include "api/block_json.h"
 #include "http/api_answers.h"
 #include "os/clock.h"
-#include "stats/stats.h"
 
 namespace tubed::http {
 
@@ -94,8 +93,7 @@ void EventStreams::begin_second() {
   }
   second_.arm(kInterval);
   begin_tick_();
-  const std::string members =
-      api::members_of_block(stats::server_stats(service_.server_state()).text());
+  const std::string members = api::members_of(service_.stats_block());
   for (Stream* stream : streams_) {
     stream->now = stream->rights();
     if (!stream->now.may_inspect) stream->end();

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer_json.h"
+#include "api/block_json.h"
 #include "api/cluster_json.h"
 #include "api/guard.h"
 #include "base/planted.h"
@@ -203,8 +203,7 @@ void HttpApi::apply(const Settings& settings) {
 void HttpApi::sample() {
   sample_.arm(api::History::kInterval);
   begin_tick();
-  history_.add(static_cast<std::uint64_t>(whole_seconds(os::wall_time())),
-               stats::server_stats(service_.server_state()).text());
+  history_.add(static_cast<std::uint64_t>(whole_seconds(os::wall_time())), service_.stats_block());
 }
 
 bool HttpApi::serves(std::string_view path) const {
@@ -315,10 +314,7 @@ HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
     if (const auto problem = api::check_names(operation, parameters))
       return http_response(*problem);
   }
-  if (is_stats_of_node) {
-    const auto block = stats::server_stats(service_.server_state());
-    return http_response(api::json_of_block(block.text(), {}) + '\n');
-  }
+  if (is_stats_of_node) return http_response(api::json_of(service_.stats_block()) + '\n');
   switch (operation.kind) {
     case Kind::access:
       return http_response(access_of(caller));

@@ -1,6 +1,7 @@
 #include "protocol/answer.h"
 
 #include "base/overloaded.h"
+#include "protocol/yaml.h"
 
 namespace tubed::protocol {
 
@@ -15,14 +16,26 @@ constexpr std::string_view kReservedBatch = "RESERVED_BATCH";
   replies.line(numbers.word, words);
 }
 
+// The view is written straight to the replies.
+[[gnu::noinline]] void render_block(const Block& block, ReplyBuffer& replies) {
+  replies.block([&block](std::string& text) {
+    YamlBlock yaml(text);
+    block.write(yaml);
+  });
+}
+
 }  // namespace
+
+bool operator==(const Block& a, const Block& b) {
+  return yaml_of(a) == yaml_of(b);
+}
 
 void render(const Answer& answer, ReplyBuffer& replies) {
   std::visit(Overloaded{[&](const Status& status) { replies.line(status.word); },
                         [&](const Number& number) { replies.line(number.word, number.value); },
                         [&](const Name& name) { replies.line(name.word, name.name); },
                         [&](const JobAnswer& job) { replies.job(job.word, job.id, job.body); },
-                        [&](const TextBlock& block) { replies.block(block.text); },
+                        [&](const Block& block) { render_block(block, replies); },
                         [&](const Numbers& numbers) { render_numbers(numbers, replies); },
                         [&](const JobBatch& batch) {
                           replies.line(kReservedBatch, batch.jobs.size());

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "engine/types.h"
+#include "protocol/block.h"
 #include "protocol/reply.h"
 
 namespace tubed::protocol {
@@ -54,13 +55,6 @@ struct JobAnswer {
   }
 };
 
-// OK 100, and the text
-struct TextBlock {
-  std::string text;
-
-  friend bool operator==(const TextBlock&, const TextBlock&) = default;
-};
-
 // DELETED_BATCH 2 1, INSERTED 1 READY or INSERTED 1 READY 5
 struct Numbers {
   std::string_view word;
@@ -78,7 +72,7 @@ struct JobBatch {
   friend bool operator==(const JobBatch&, const JobBatch&) = default;
 };
 
-// A part of a TextBlock that is made in parts. The caller runs the command again until `last`.
+// A part of a block that is text and made in parts. The caller runs the command again until `last`.
 struct BlockPart {
   std::optional<std::uint64_t> block_bytes;  // of the whole block, with the first part
   Bytes text;
@@ -108,8 +102,8 @@ struct Close {
 };
 
 // std::visit is slower for more than eleven alternatives.
-using Answer = std::variant<Status, Number, Name, JobAnswer, TextBlock, Numbers, JobBatch,
-                            BlockPart, Waiting, Unfinished, Close>;
+using Answer = std::variant<Status, Number, Name, JobAnswer, Block, Numbers, JobBatch, BlockPart,
+                            Waiting, Unfinished, Close>;
 
 // Whether the answer is a complete reply. The alternatives that are complete replies come first.
 inline bool is_whole_reply(const Answer& answer) {

@@ -13,6 +13,9 @@ namespace tubed::protocol {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
+// The first line of a block whose length is not known yet, with its usual number of digits.
+constexpr std::string_view kBlockLine = "OK 0000\r\n";
+constexpr std::string_view kBlockDigits = "0000";
 // Copying a smaller body is cheaper than sending it as a piece of its own.
 constexpr std::size_t kSpliceFromBytes = 2048;
 // The capacity that an idle connection keeps.
@@ -94,9 +97,19 @@ void ReplyBuffer::job(std::string_view word, JobId id, const Bytes& bytes, std::
   text(kLineEnd);
 }
 
-void ReplyBuffer::block(std::string_view block) {
-  begin_block(block.size());
-  line(block);
+std::size_t ReplyBuffer::begin_text_block() {
+  text_.append(kBlockLine);
+  return text_.size();
+}
+
+// The block moves if its length has another number of digits.
+void ReplyBuffer::end_text_block(std::size_t begin) {
+  const std::size_t bytes = text_.size() - begin;
+  const std::size_t line_begin = begin - kBlockLine.size();
+  const std::string digits = std::to_string(bytes);
+  text_.replace(line_begin + kBlockLine.find(kBlockDigits), kBlockDigits.size(), digits);
+  text_.append(kLineEnd);
+  size_ += text_.size() - line_begin;
 }
 
 std::size_t ReplyBuffer::pieces(std::span<std::string_view> pieces) const {

@@ -61,8 +61,14 @@ class ReplyBuffer {
   void job(std::string_view word, JobId id, const Bytes& body);
   // The same with SP `tube` at the end of the line [set-caps]
   void job(std::string_view word, JobId id, const Bytes& body, std::string_view tube);
-  // OK SP `bytes` CRLF `block` CRLF
-  void block(std::string_view block);
+  // OK SP `bytes` CRLF and the block that write(std::string& text) appends to the text of the
+  // buffer, and CRLF. O(block).
+  template <class Write>
+  void block(const Write& write) {
+    const std::size_t begin = begin_text_block();
+    write(text_);
+    end_text_block(begin);
+  }
   // The text, as it is.
   void text(std::string_view text);
   // A block in parts: its length, then each part, then its end.
@@ -86,6 +92,9 @@ class ReplyBuffer {
   };
 
   void body(const Bytes& body);
+  // Returns the offset of the block, whose length is not known yet.
+  std::size_t begin_text_block();
+  void end_text_block(std::size_t begin);
   void drop_taken();
   void clear();
 

@@ -4,19 +4,16 @@
 #include <array>
 #include <charconv>
 
+#include "base/overloaded.h"
 #include "base/planted.h"
 #include "engine/types.h"
 #include "text/ascii.h"
 
 namespace tubed::protocol {
 
-namespace {
+using namespace std::string_view_literals;
 
-void append_number(std::string& text, std::uint64_t value) {
-  char digits[20];
-  const auto result = std::to_chars(digits, digits + sizeof digits, value);
-  text.append(digits, result.ptr);
-}
+namespace {
 
 // The two versions of YAML, and parsers of one version, differ in their notations of numbers, words
 // and dates. The functions below accept all notations that the name of a tube can have.
@@ -118,34 +115,138 @@ bool is_plain_yaml(std::string_view text) {
   return !reads_as_number(text) && !reads_as_no_number(text) && !reads_as_date(text);
 }
 
-void YamlBlock::number(std::string_view key, std::uint64_t value) {
-  text_.append(key).append(": ");
-  append_number(text_, value);
-  text_.push_back('\n');
-}
+namespace {
 
-void YamlBlock::plain(std::string_view key, std::string_view value) {
-  text_.append(key).append(": ").append(value).push_back('\n');
-}
+// A line, composed on the stack as far as it is short: appending once is cheaper than several
+// times.
+class YamlLine {
+ public:
+  explicit YamlLine(std::string& yaml) : yaml_(yaml) {}
 
-void YamlBlock::text(std::string_view key, std::string_view value) {
-  if (is_plain_yaml(value)) {
-    plain(key, value);
-  } else {
-    text_.append(key).append(": \"").append(value).append("\"\n");
+  void append(std::string_view part) {
+    if (part.size() > room()) return append_long(part);
+    end_ = std::copy(part.begin(), part.end(), end_);
   }
+  void append(char c) {
+    if (room() == 0) flush();
+    *end_++ = c;
+  }
+  void append(std::uint64_t number) {
+    if (room() < kMaxDigits) flush();
+    end_ = std::to_chars(end_, line_ + sizeof line_, number).ptr;
+  }
+  void append(const Value& value);
+  void finish() {
+    append('\n');
+    flush();
+  }
+
+ private:
+  static constexpr std::size_t kMaxDigits = 20;
+
+  std::size_t room() const { return static_cast<std::size_t>(line_ + sizeof line_ - end_); }
+  void flush() {
+    yaml_.append(line_, static_cast<std::size_t>(end_ - line_));
+    end_ = line_;
+  }
+  void append_long(std::string_view part) {
+    flush();
+    yaml_.append(part);
+  }
+  void append_text(std::string_view text);
+
+  std::string& yaml_;
+  char line_[256];
+  char* end_ = line_;
+};
+
+void YamlLine::append(const Value& value) {
+  std::visit(Overloaded{[this](std::uint64_t number) { append(number); },
+                        [this](bool truth) { append(truth ? "true"sv : "false"sv); },
+                        [this](Duration seconds) { append(seconds_text(seconds)); },
+                        [this](Decimal decimal) { append(decimal.digits); },
+                        [this](Plain plain) { append(plain.text); },
+                        [this](Text text) { append_text(text.text); }},
+             value);
 }
 
-void YamlBlock::seconds(std::string_view key, Duration value) {
+void YamlLine::append_text(std::string_view text) {
+  if (is_plain_yaml(text)) return append(text);
+  append('"');
+  append(text);
+  append('"');
+}
+
+}  // namespace
+
+std::string seconds_text(Duration value) {
   constexpr std::int64_t kMicroseconds = 1'000'000;
   const auto total = std::chrono::duration_cast<std::chrono::microseconds>(value).count();
   std::string fraction = std::to_string(total % kMicroseconds);
   fraction.insert(0, 6 - fraction.size(), '0');
-  plain(key, std::to_string(total / kMicroseconds) + "." + fraction);
+  return std::to_string(total / kMicroseconds) + "." + fraction;
 }
 
-void YamlBlock::item(std::string_view value) {
-  text_.append("- ").append(value).push_back('\n');
+void append_yaml_item(std::string_view name, std::string& yaml) {
+  yaml.append("- ").append(name).push_back('\n');
+}
+
+namespace {
+
+constexpr std::size_t kShortKeyBytes = 64;
+
+// The usual member. Precondition: the key is short, so that the line fits.
+void append_number(std::string_view key, std::uint64_t number, std::string& yaml) {
+  char line[kShortKeyBytes + 24];
+  char* end = std::copy(key.begin(), key.end(), line);
+  *end++ = ':';
+  *end++ = ' ';
+  end = std::to_chars(end, line + sizeof line, number).ptr;
+  *end++ = '\n';
+  yaml.append(line, static_cast<std::size_t>(end - line));
+}
+
+}  // namespace
+
+void YamlBlock::member(std::string_view key, const Value& value) {
+  const auto* number = std::get_if<std::uint64_t>(&value);
+  if (number != nullptr && key.size() <= kShortKeyBytes) return append_number(key, *number, yaml_);
+  YamlLine line(yaml_);
+  line.append(key);
+  line.append(": "sv);
+  line.append(value);
+  line.finish();
+}
+
+void YamlBlock::begin_table(const Columns& columns) {
+  YamlLine line(yaml_);
+  line.append('-');
+  for (const std::string_view name : columns.names) {
+    line.append(' ');
+    line.append(name);
+  }
+  line.finish();
+}
+
+void YamlBlock::row(std::span<const Value> values) {
+  YamlLine line(yaml_);
+  line.append('-');
+  for (const Value& value : values) {
+    line.append(' ');
+    line.append(value);
+  }
+  line.finish();
+}
+
+void YamlBlock::end_table(std::uint64_t next) {
+  yaml_.insert(begin_, "- next " + std::to_string(next) + "\n");
+}
+
+std::string yaml_of(const Block& block) {
+  std::string yaml;
+  YamlBlock sink(yaml);
+  block.write(sink);
+  return yaml;
 }
 
 }  // namespace tubed::protocol

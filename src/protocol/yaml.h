@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include "base/time.h"
+#include "protocol/block.h"
 
 namespace tubed::protocol {
 
@@ -18,33 +18,33 @@ namespace tubed::protocol {
 // empty text, or one with a blank or a colon. O(text).
 bool is_plain_yaml(std::string_view text);
 
-class YamlBlock {
+// The beginning of every block.
+inline constexpr std::string_view kYamlBegin = "---\n";
+// `- name`
+void append_yaml_item(std::string_view name, std::string& yaml);
+
+// Appends a block to a text:
+//   key: value               a member; a Text that is not plain YAML is in quotes and contains no
+//                            quote, backslash or line end
+//   - name                   an item
+//   - next N, - columns, …   a table: a line for `next`, one for the columns, one for each row
+class YamlBlock final : public BlockSink {
  public:
-  // The beginning of every block.
-  static constexpr std::string_view kBegin = "---\n";
+  // `yaml` outlives the object. Only the object changes it until the block is complete.
+  explicit YamlBlock(std::string& yaml) : yaml_(yaml), begin_(yaml.append(kYamlBegin).size()) {}
 
-  // `expected_bytes`: the capacity to reserve.
-  explicit YamlBlock(std::size_t expected_bytes = 0) : text_(kBegin) {
-    if (expected_bytes > 0) text_.reserve(expected_bytes);
-  }
-
-  // `key: value`
-  void number(std::string_view key, std::uint64_t value);
-  void plain(std::string_view key, std::string_view value);
-  // `key: value`, or `key: "value"` if `value` is not plain YAML; the value contains no quote,
-  // backslash or line end
-  void text(std::string_view key, std::string_view value);
-  // `key: seconds.microseconds`
-  void seconds(std::string_view key, Duration value);
-  // `- value`
-  void item(std::string_view value);
-
-  std::string_view text() const { return text_; }
-  // Moves the text out of the block.
-  std::string take() && { return std::move(text_); }
+  void member(std::string_view key, const Value& value) override;
+  void item(std::string_view name) override { append_yaml_item(name, yaml_); }
+  void begin_table(const Columns& columns) override;
+  void row(std::span<const Value> values) override;
+  // O(block): the first line is known last.
+  void end_table(std::uint64_t next) override;
 
  private:
-  std::string text_;
+  std::string& yaml_;
+  std::size_t begin_;  // after kYamlBegin
 };
+
+std::string yaml_of(const Block& block);
 
 }  // namespace tubed::protocol

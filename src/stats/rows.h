@@ -47,6 +47,8 @@ inline constexpr Metric kCommandMetric = {.family = "tubed_commands_total",
                                           .type = MetricType::counter,
                                           .label = "",
                                           .help = "Well-formed commands."};
+// Its key in stats: the prefix and the command.
+inline constexpr std::string_view kCounterPrefix = "cmd-";
 std::string counter_key(const CommandCount& command);
 std::string counter_meaning(const CommandCount& command);
 

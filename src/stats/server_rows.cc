@@ -346,7 +346,7 @@ Rows<ServerState> newest_rows() {
 }
 
 std::string counter_key(const CommandCount& command) {
-  return "cmd-" + std::string(command.command);
+  return std::string(kCounterPrefix).append(command.command);
 }
 
 std::string counter_meaning(const CommandCount& command) {

@@ -1,25 +1,30 @@
 #include "stats/stats.h"
 
 #include <algorithm>
+#include <array>
 
 #include "stats/metrics.h"
 
 namespace tubed::stats {
 
-using protocol::YamlBlock;
+using protocol::BlockSink;
+using protocol::Decimal;
+using protocol::Plain;
+using protocol::Text;
+using protocol::Value;
 
 namespace {
 
 template <class State>
-void write_rows(Rows<State> rows, const State& state, YamlBlock& block) {
+void write_rows(Rows<State> rows, const State& state, BlockSink& block) {
   for (const Row<State>& row : rows) {
     if (row.key.empty() || (row.shown != nullptr && !row.shown(state))) continue;
-    if (row.number != nullptr) block.number(row.key, row.number(state));
-    if (row.text != nullptr) block.text(row.key, row.text(state));
-    if (row.plain != nullptr) block.plain(row.key, row.plain(state));
-    if (row.composed != nullptr) block.text(row.key, row.composed(state));
-    if (row.flag != nullptr) block.plain(row.key, row.flag(state) ? "true" : "false");
-    if (row.seconds != nullptr) block.seconds(row.key, row.seconds(state));
+    if (row.number != nullptr) block.member(row.key, row.number(state));
+    if (row.text != nullptr) block.member(row.key, Text{row.text(state)});
+    if (row.plain != nullptr) block.member(row.key, Plain{row.plain(state)});
+    if (row.composed != nullptr) block.member(row.key, Text{row.composed(state)});
+    if (row.flag != nullptr) block.member(row.key, row.flag(state));
+    if (row.seconds != nullptr) block.member(row.key, row.seconds(state));
   }
 }
 
@@ -30,10 +35,13 @@ void append_texts(Rows<State> rows, std::vector<StatsText>& texts) {
   }
 }
 
-void write_command_counts(CommandCounts commands, CounterPlace place, YamlBlock& block) {
+void write_command_counts(CommandCounts commands, CounterPlace place, BlockSink& block) {
+  std::string key(kCounterPrefix);
   for (const CommandCount& command : commands) {
     if (command.place != place) continue;
-    block.number(counter_key(command), command.count);
+    key.resize(kCounterPrefix.size());
+    key.append(command.command);
+    block.member(key, command.count);
   }
 }
 
@@ -45,15 +53,9 @@ void append_command_texts(CommandCounts commands, CounterPlace place,
   }
 }
 
-// The blocks have about 1.8 KiB, 0.6 KiB and, for a job without tags, 0.2 KiB.
-constexpr std::size_t kExpectedBytes = 2048;
-constexpr std::size_t kExpectedTubeBytes = 768;
-constexpr std::size_t kExpectedJobBytes = 256;
-
 }  // namespace
 
-YamlBlock server_stats(const ServerState& server) {
-  YamlBlock block(kExpectedBytes);
+void write_server_stats(const ServerState& server, BlockSink& block) {
   write_rows(job_count_rows(), server, block);
   write_command_counts(server.commands, CounterPlace::beanstalkd, block);
   write_rows(beanstalkd_rows(), server, block);
@@ -62,34 +64,29 @@ YamlBlock server_stats(const ServerState& server) {
   write_command_counts(server.commands, CounterPlace::last, block);
   write_rows(newest_rows(), server, block);
   if (server.cluster != nullptr) write_rows(cluster_rows(), *server.cluster, block);
-  return block;
 }
 
-YamlBlock tube_stats(const engine::TubeInfo& tube) {
-  YamlBlock block(kExpectedTubeBytes);
+void write_tube_stats(const engine::TubeInfo& tube, BlockSink& block) {
   write_rows(tube_rows(), tube, block);
-  return block;
 }
 
-YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log) {
-  YamlBlock block(kExpectedJobBytes);
+void write_job_stats(const engine::JobInfo& job, const FactLog& log, BlockSink& block) {
   write_rows(job_rows(), {job, log.segment_of(job.id)}, block);
-  return block;
 }
 
-YamlBlock tube_times(const engine::TubeInfo& tube) {
+void write_tube_times(const engine::TubeInfo& tube, BlockSink& block) {
+  constexpr auto kColumns = std::to_array<std::string_view>({"seconds", "queue", "processing"});
   const HistogramView& queue = tube.put_to_reserve;
   const HistogramView& processing = tube.reserve_to_delete;
   TUBED_ASSERT(std::ranges::equal(queue.bounds, processing.bounds));
-  YamlBlock block;
-  block.item("next 0");
-  block.item("seconds queue processing");
+  block.begin_table({.names = kColumns});
   for (std::size_t i = 0; i < queue.counts.size(); ++i) {
-    const std::string bound = i < queue.bounds.size() ? bound_text(queue, i) : "more";
-    block.item(bound + ' ' + std::to_string(queue.counts[i]) + ' ' +
-               std::to_string(processing.counts[i]));
+    const bool is_last = i >= queue.bounds.size();
+    const std::string bound = is_last ? std::string() : bound_text(queue, i);
+    const Value seconds = is_last ? Value(Plain{"more"}) : Value(Decimal{bound});
+    block.row(std::array<Value, 3>{seconds, queue.counts[i], processing.counts[i]});
   }
-  return block;
+  block.end_table(0);
 }
 
 std::vector<StatsText> server_stats_texts(CommandCounts commands) {

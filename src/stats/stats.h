@@ -1,5 +1,5 @@
-// The YAML view of the rows: the blocks of stats, stats-tube and stats-job, and their keys and
-// meanings for the reference page.
+// The rows as the blocks of stats, stats-tube and stats-job, and their keys and meanings for the
+// reference page.
 #pragma once
 
 #include <string>
@@ -8,21 +8,20 @@
 
 #include "engine/fact_log.h"
 #include "engine/info.h"
-#include "protocol/yaml.h"
+#include "protocol/block.h"
 #include "stats/rows.h"
 
 namespace tubed::stats {
 
-// The blocks, without the OK line: the lines of beanstalkd 1.13 in its order, then tubed's
-// own. O(1). [notes: stats, in order]
-protocol::YamlBlock server_stats(const ServerState& server);
+// The lines of beanstalkd 1.13 in its order, then tubed's own. O(1). [notes: stats, in order]
+void write_server_stats(const ServerState& server, protocol::BlockSink& block);
 // The version of the server, as its line in stats.
 std::string_view version();
-protocol::YamlBlock tube_stats(const engine::TubeInfo& tube);
-protocol::YamlBlock job_stats(const engine::JobInfo& job, const FactLog& log);
-// The block of stats-tube-times: a line for each bucket of the tube's histograms, with the bounds
-// of the metrics.
-protocol::YamlBlock tube_times(const engine::TubeInfo& tube);
+void write_tube_stats(const engine::TubeInfo& tube, protocol::BlockSink& block);
+void write_job_stats(const engine::JobInfo& job, const FactLog& log, protocol::BlockSink& block);
+// The table of stats-tube-times: a row for each bucket of the tube's histograms, with the bounds of
+// the metrics.
+void write_tube_times(const engine::TubeInfo& tube, protocol::BlockSink& block);
 
 // For the reference: each line's key and meaning, in order.
 struct StatsText {

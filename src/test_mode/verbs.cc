@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "commands/table.h"
-#include "protocol/yaml.h"
+#include "protocol/answer.h"
 #include "test_mode/test_mode.h"
 
 namespace tubed::test_mode {
@@ -73,7 +73,9 @@ Answer restore(Context& context, const NameArguments& arguments) {
 }
 
 Answer dump(Context& context, const NoArguments&) {
-  return protocol::TextBlock{TestMode::of(context).dump()};
+  const std::string lines = TestMode::of(context).dump();
+  return protocol::BlockPart{
+      .block_bytes = lines.size(), .text = Bytes::copy_of(lines), .last = true};
 }
 
 BodyPlan begin_load(Context& context, const LoadArguments& arguments) {
@@ -99,13 +101,13 @@ Answer load(Context& context, const LoadArguments& arguments) {
 }
 
 Answer events(Context& context, const EventsArguments& arguments) {
-  protocol::YamlBlock block;
-  TestMode::of(context).events().visit(arguments.from.value_or(1),
-                                       arguments.limit.value_or(UINT64_MAX),
-                                       [&](std::uint64_t number, const std::string& text) {
-                                         block.item(fmt::format("{} {}", number, text));
-                                       });
-  return protocol::TextBlock{std::move(block).take()};
+  return protocol::Block{
+      [&events = TestMode::of(context).events(), from = arguments.from.value_or(1),
+       limit = arguments.limit.value_or(UINT64_MAX)](protocol::BlockSink& block) {
+        events.visit(from, limit, [&](std::uint64_t number, const std::string& text) {
+          block.item(fmt::format("{} {}", number, text));
+        });
+      }};
 }
 
 Answer await(Context& context, Operation& operation, const AwaitArguments& arguments) {

@@ -1,9 +1,9 @@
 #include "api/history.h"
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
+#include <cstdint>
 
-#include "api/answer_json.h"
+#include <doctest/doctest.h>
+
 #include "commands/table.h"
 #include "stats/stats.h"
 #include "tests/api/api.h"
@@ -11,11 +11,13 @@
 namespace tubed::api {
 namespace {
 
-std::string block(std::uint64_t ready) {
-  return fmt::format(
-      "---\ncurrent-jobs-urgent: 5\ncurrent-jobs-ready: {}\nversion: \"2\"\ntotal-jobs: "
-      "18446744073709551615\n",
-      ready);
+protocol::Block block(std::uint64_t ready) {
+  return {[ready](protocol::BlockSink& sink) {
+    sink.member("current-jobs-urgent", std::uint64_t{5});
+    sink.member("current-jobs-ready", ready);
+    sink.member("version", protocol::Text{"2"});
+    sink.member("total-jobs", UINT64_MAX);
+  }};
 }
 
 // The number of samples.
@@ -72,7 +74,7 @@ TEST_CASE("a sample of the real block of stats has its numbers") {
   Api api;
   api.run("put 0 0 60 1\r\na\r\nput 0 9 60 1\r\na\r\n");
   History history;
-  history.add(1, api.stats());
+  history.add(1, api.service.stats_block());
   CHECK(history.to_json().find("\"samples\":[[1,1,0,1,0,2,0,0,1,") != std::string::npos);
 }
 

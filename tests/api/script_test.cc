@@ -5,6 +5,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/api/api.h"
 
@@ -13,11 +14,13 @@ namespace {
 
 using commands::role_of_families;
 
+// The commands that were run, as lines of stats.
 std::vector<std::string> counted(const Api& api) {
   std::vector<std::string> lines;
-  for_each_line(api.stats(), [&](std::string_view line) {
-    if (line.starts_with("cmd-") && !line.ends_with(": 0")) lines.emplace_back(line);
-  });
+  for (const stats::CommandCount& command : api.service.server_state().commands) {
+    if (command.count > 0)
+      lines.push_back(fmt::format("cmd-{}: {}", command.command, command.count));
+  }
   std::ranges::sort(lines);
   return lines;
 }

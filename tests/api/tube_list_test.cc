@@ -1,6 +1,7 @@
 #include "api/tube_list.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -12,20 +13,22 @@
 namespace tubed::api {
 namespace {
 
-constexpr std::string_view kColumns =
-    "name urgent ready reserved delayed buried total using watching waiting delete pause "
-    "pause-left";
-
 struct Tube {
   std::string name;
   std::uint64_t ready = 0;
 };
 
-std::string page(const std::vector<Tube>& tubes, std::uint64_t next) {
-  std::string block = fmt::format("---\n- next {}\n- {}\n", next, kColumns);
-  for (const Tube& tube : tubes)
-    block += fmt::format("- {} 0 {} 0 0 0 0 0 0 0 0 0 0\n", tube.name, tube.ready);
-  return block;
+protocol::Block page(const std::vector<Tube>& tubes, std::uint64_t next) {
+  return {[&tubes, next](protocol::BlockSink& block) {
+    block.begin_table({.names = stats::kListedTubeNames});
+    for (const Tube& tube : tubes) {
+      std::array<protocol::Value, stats::kListedTubeColumns> row;
+      row[0] = protocol::Plain{tube.name};
+      row[2] = tube.ready;
+      block.row(row);
+    }
+    block.end_table(next);
+  }};
 }
 
 TubeList list_of(const Parameters& parameters) {

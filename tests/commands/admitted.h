@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "commands/table.h"
-#include "stats/stats.h"
+#include "protocol/yaml.h"
 #include "tests/commands/talk.h"
 
 namespace tubed::commands {
@@ -71,7 +71,7 @@ class Admitted : public Talk {
   }
 
   // All lines of stats.
-  std::string stats() const { return stats::server_stats(service.server_state()).take(); }
+  std::string stats() const { return protocol::yaml_of(service.stats_block()); }
 
   std::vector<Audited> audited;
 };

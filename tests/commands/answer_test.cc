@@ -1,5 +1,7 @@
 // Answers of handlers, as values, and the flags of each row of the command table.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -44,6 +46,12 @@ class Caller {
   SessionId session_;
 };
 
+Block items(const std::vector<std::string>& names) {
+  return {[names](BlockSink& block) {
+    for (const std::string& name : names) block.item(name);
+  }};
+}
+
 }  // namespace
 
 TEST_CASE("handlers answer values") {
@@ -60,7 +68,7 @@ TEST_CASE("handlers answer values") {
   CHECK(kick(context, operation, {.bound = 9}) == Answer(Number{word::kKicked, 1}));
   CHECK(caller.call(use, {.tube = {"a"}}) == Answer(Name{"USING", "a"}));
   CHECK(caller.call(watch, {.tube = {"a"}, .weight = {}}) == Answer(Number{"WATCHING", 2}));
-  CHECK(caller.call(list_tubes_watched, {}) == Answer(TextBlock{"---\n- default\n- a\n"}));
+  CHECK(caller.call(list_tubes_watched, {}) == Answer(items({"default", "a"})));
   CHECK(caller.call(quit, {}) == Answer(Close{}));
 }
 
@@ -100,14 +108,15 @@ TEST_CASE("each answer has one text") {
   CHECK(text(Number{"INSERTED", 18446744073709551615U}) == "INSERTED 18446744073709551615\r\n");
   CHECK(text(Name{"USING", std::string(200, 'n')}) == "USING " + std::string(200, 'n') + "\r\n");
   CHECK(text(JobAnswer{"FOUND", 7, Bytes::copy_of("ab")}) == "FOUND 7 2\r\nab\r\n");
-  CHECK(text(TextBlock{"---\n"}) == "OK 4\r\n---\n\r\n");
+  CHECK(text(items({})) == "OK 4\r\n---\n\r\n");
+  CHECK(text(items({"a", "5"})) == "OK 12\r\n---\n- a\n- 5\n\r\n");
   CHECK(text(BlockPart{8, Bytes::copy_of("---\n"), false}) == "OK 8\r\n---\n");
   CHECK(text(BlockPart{{}, Bytes::copy_of("- a\n"), true}) == "- a\n\r\n");
   for (const Answer& none : {Answer(Waiting{}), Answer(Unfinished{}), Answer(Close{})}) {
     CHECK(text(none).empty());
     CHECK_FALSE(is_whole_reply(none));
   }
-  CHECK(is_whole_reply(TextBlock{}));
+  CHECK(is_whole_reply(Block{}));
   CHECK_FALSE(is_whole_reply(BlockPart{}));
 }
 

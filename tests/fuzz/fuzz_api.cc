@@ -18,13 +18,12 @@
 #include <variant>
 #include <vector>
 
-#include "api/answer_json.h"
 #include "api/guard.h"
 #include "api/script.h"
 #include "api/target.h"
 #include "base/assert.h"
 #include "json/json.h"
-#include "stats/stats.h"
+#include "stats/counters.h"
 #include "tests/commands/talk.h"
 
 namespace {
@@ -155,16 +154,11 @@ class SmallQueue {
     }
   }
 
-  // The lines of stats of the commands, each with its count.
-  std::vector<std::pair<std::string, std::string>> counts() const {
-    std::vector<std::pair<std::string, std::string>> all;
-    const std::string block = stats::server_stats(service_.server_state()).take();
-    api::for_each_line(block, [&](std::string_view line) {
-      constexpr std::string_view kPrefix = "cmd-";
-      if (!line.starts_with(kPrefix)) return;
-      const std::size_t colon = line.find(':');
-      all.emplace_back(line.substr(kPrefix.size(), colon - kPrefix.size()), line.substr(colon));
-    });
+  // The commands, each with its count.
+  std::vector<std::pair<std::string_view, std::uint64_t>> counts() const {
+    std::vector<std::pair<std::string_view, std::uint64_t>> all;
+    for (const stats::CommandCount& command : service_.server_state().commands)
+      all.emplace_back(command.command, command.count);
     return all;
   }
 
@@ -187,7 +181,7 @@ class SmallQueue {
   const Options& options_;
   commands::Talk talk_;
   Service& service_ = talk_.service;
-  std::vector<std::pair<std::string, std::string>> before_;
+  std::vector<std::pair<std::string_view, std::uint64_t>> before_;
 };
 
 // --- A request

@@ -37,10 +37,25 @@ TEST_CASE("each kind of reply has its form") {
   replies.line("USING", std::string_view("default"));
   replies.job("RESERVED", 7, Bytes::copy_of("body"));
   replies.job("FOUND", 8, Bytes::copy_of(""));
-  replies.block("---\n- a\n");
+  replies.block([](std::string& text) { text += "---\n- a\n"; });
   CHECK(take_all(replies, 1000, 8) ==
         "DELETED\r\nINSERTED 18446744073709551615\r\nUSING default\r\nRESERVED 7 4\r\nbody\r\n"
         "FOUND 8 0\r\n\r\nOK 8\r\n---\n- a\n\r\n");
+}
+
+TEST_CASE("the line of a block has its length, of any number of digits") {
+  for (const std::size_t bytes : {0UL, 9UL, 10UL, 999UL, 1000UL, 9999UL, 10'000UL, 123'456UL}) {
+    CAPTURE(bytes);
+    ReplyBuffer replies;
+    replies.line("DELETED");
+    replies.block([&](std::string& text) { text.append(bytes, 'x'); });
+    replies.job("FOUND", 7, Bytes::copy_of(std::string(3000, 'y')));
+    const std::string expected = "DELETED\r\nOK " + std::to_string(bytes) + "\r\n" +
+                                 std::string(bytes, 'x') + "\r\nFOUND 7 3000\r\n" +
+                                 std::string(3000, 'y') + "\r\n";
+    CHECK(replies.size() == expected.size());
+    CHECK(take_all(replies, 1000, 8) == expected);
+  }
 }
 
 TEST_CASE("pieces of any size add up to the bytes that were appended") {

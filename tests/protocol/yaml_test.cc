@@ -1,6 +1,8 @@
 #include "protocol/yaml.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <random>
 #include <regex>
 #include <string>
@@ -76,9 +78,7 @@ bool matches_one(const std::vector<Notation>& notations, const std::string& name
 }
 
 std::string written(const std::string& name) {
-  YamlBlock block;
-  block.text("name", name);
-  return std::string(block.text());
+  return yaml_of({[&](BlockSink& block) { block.member("name", Text{name}); }});
 }
 
 // Compares the quotes of `name` with the descriptions.
@@ -112,18 +112,75 @@ class Names {
 }  // namespace
 
 TEST_CASE("a block is written as beanstalkd writes it, with quotes where YAML needs them") {
-  YamlBlock block;
-  block.number("pid", 42);
-  block.text("name", "default");
-  block.text("version", "1.13");
-  block.plain("state", "ready");
-  block.plain("draining", "false");
-  block.seconds("rusage-utime", std::chrono::microseconds(3'000'120));
-  block.seconds("rusage-stime", std::chrono::microseconds(999'999));
-  block.item("default");
-  CHECK(block.text() ==
-        "---\npid: 42\nname: default\nversion: \"1.13\"\nstate: ready\ndraining: false\n"
-        "rusage-utime: 3.000120\nrusage-stime: 0.999999\n- default\n");
+  const Block block{[](BlockSink& sink) {
+    sink.member("pid", std::uint64_t{42});
+    sink.member("max", UINT64_MAX);
+    sink.member("name", Text{"default"});
+    sink.member("version", Text{"1.13"});
+    sink.member("state", Plain{"ready"});
+    sink.member("id", Plain{"0012"});
+    sink.member("bound", Decimal{"0.5"});
+    sink.member("draining", false);
+    sink.member("full", true);
+    sink.member("rusage-utime", std::chrono::microseconds(3'000'120));
+    sink.member("rusage-stime", std::chrono::microseconds(999'999));
+  }};
+  CHECK(yaml_of(block) ==
+        "---\npid: 42\nmax: 18446744073709551615\nname: default\nversion: \"1.13\"\nstate: ready\n"
+        "id: 0012\nbound: 0.5\ndraining: false\nfull: true\nrusage-utime: 3.000120\n"
+        "rusage-stime: 0.999999\n");
+}
+
+TEST_CASE("items are the lines of a list") {
+  CHECK(yaml_of({[](BlockSink& sink) {
+          sink.item("default");
+          sink.item("5");
+        }}) == "---\n- default\n- 5\n");
+  CHECK(yaml_of({[](BlockSink&) {}}) == "---\n");
+}
+
+TEST_CASE("a table begins with the next page and its columns") {
+  constexpr std::array<std::string_view, 2> kColumns{"id", "state"};
+  const auto table = [&](std::uint64_t next, bool has_rows) {
+    return yaml_of({[=](BlockSink& sink) {
+      sink.begin_table({.names = kColumns, .rest = "tags"});
+      if (has_rows) {
+        sink.row(std::array<Value, 2>{std::uint64_t{7}, Plain{"ready"}});
+        sink.row(std::array<Value, 3>{std::uint64_t{8}, Plain{"true"}, Plain{"idp:a con:b"}});
+      }
+      sink.end_table(next);
+    }});
+  };
+  CHECK(table(0, false) == "---\n- next 0\n- id state\n");
+  CHECK(table(9, true) == "---\n- next 9\n- id state\n- 7 ready\n- 8 true idp:a con:b\n");
+}
+
+TEST_CASE("keys and values of any length are written") {
+  for (const std::size_t size :
+       {0UL, 60UL, 64UL, 65UL, 230UL, 254UL, 255UL, 256UL, 257UL, 1000UL}) {
+    CAPTURE(size);
+    const std::string text(size, 'k');
+    CHECK(yaml_of({[&](BlockSink& sink) { sink.member(text, UINT64_MAX); }}) ==
+          "---\n" + text + ": 18446744073709551615\n");
+    CHECK(yaml_of({[&](BlockSink& sink) { sink.member(text, Plain{text}); }}) ==
+          "---\n" + text + ": " + text + "\n");
+    const std::array<Value, 4> row{Plain{text}, UINT64_MAX, Plain{text}, UINT64_MAX};
+    CHECK(yaml_of({[&](BlockSink& sink) { sink.row(row); }}) ==
+          "---\n- " + text + " 18446744073709551615 " + text + " 18446744073709551615\n");
+  }
+}
+
+TEST_CASE("a block is appended to a text, and blocks are equal if their YAML is") {
+  std::string text = "before";
+  YamlBlock yaml(text);
+  yaml.begin_table({});
+  yaml.end_table(5);
+  CHECK(text == "before---\n- next 5\n-\n");
+  const auto item = [](const char* name) {
+    return Block{[name](BlockSink& sink) { sink.item(name); }};
+  };
+  CHECK(item("a") == item("a"));
+  CHECK_FALSE(item("a") == item("b"));
 }
 
 TEST_CASE("ordinary names have no quotes") {

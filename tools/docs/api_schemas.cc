@@ -1,6 +1,6 @@
-// The statistics are made from the rows of src/stats, and the policy from its keys. The columns of
-// lists and the answers that no command gives are tables here; openapi_test.py compares them with
-// the answers of the server.
+// The statistics and the columns of a tube are made from the rows of src/stats, and the policy from
+// its keys. The columns of the other lists and the answers that no command gives are tables here;
+// openapi_test.py compares them with the answers of the server.
 #include "tools/docs/api_schemas.h"
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include "commands/table.h"
 #include "engine/policy.h"
 #include "stats/stats.h"
+#include "stats/tube_columns.h"
 
 namespace tubed::docs {
 
@@ -104,9 +105,9 @@ Document policy() {
   Object object;
   for (const PolicyKeyRow& row : policy_keys()) {
     const std::string key(row.name);
-    const bool is_tube = key == "dead" || key == "expired";
     object.add(
-        key, is_tube ? type("string") : Document{{"type", Document::texts({"integer", "string"})}},
+        key,
+        row.is_place ? type("string") : Document{{"type", Document::texts({"integer", "string"})}},
         fmt::format("{} ({})", row.meaning, row.form));
     object.add(key + "-from", one_of({"wire", "file", "default"}),
                "Where the value is from: a command, the settings, or neither.");
@@ -130,21 +131,16 @@ Document page(std::string_view rows, const Document& row, std::string_view next)
 }
 
 Document tubes() {
-  const Document row = Object()
-                           .text("name", "The name of the tube.")
-                           .integer("urgent", "Ready jobs with a priority below 1024.")
-                           .integer("ready", "Ready jobs.")
-                           .integer("reserved", "Jobs that clients hold.")
-                           .integer("delayed", "Delayed jobs.")
-                           .integer("buried", "Buried jobs.")
-                           .integer("total", "Jobs put since the tube was created.")
-                           .integer("using", "Connections whose puts go there.")
-                           .integer("watching", "Connections that watch it.")
-                           .integer("waiting", "Connections that watch it and wait in a reserve.")
-                           .integer("delete", "Jobs deleted since the tube was created.")
-                           .integer("pause", "Seconds for which it was paused last.")
-                           .integer("pause-left", "Seconds until its pause ends.")
-                           .schema("A tube.");
+  Object columns;
+  for (const stats::TubeColumn& column : stats::kTubeColumns) {
+    if (column.listed.empty()) continue;
+    if (column.number == nullptr) {
+      columns.text(column.listed, column.meaning);
+    } else {
+      columns.integer(column.listed, column.meaning);
+    }
+  }
+  const Document row = columns.schema("A tube.");
   Document schema = page("tubes", row, "The number of the first tube of the next page; 0: none.");
   schema["properties"]["total"] = {
       {"type", "integer"}, {"description", "How many tubes all pages have, of a sorted list."}};

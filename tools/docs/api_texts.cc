@@ -8,8 +8,10 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "engine/policy.h"
+#include "stats/tube_columns.h"
 #include "text/numbers.h"
 #include "tools/docs/commands_page.h"
 
@@ -108,10 +110,7 @@ std::string type_of(const Operation& operation, std::string_view name) {
   if (name == "value") return "value of the key";
   if (name == "token") return "32 hexadecimal digits";
   if (name == "order") return "one of: asc desc";
-  if (name == "sort") {
-    return "one of: name urgent ready reserved delayed buried total using watching waiting delete "
-           "pause pause-left";
-  }
+  if (name == "sort") return fmt::format("one of: {}", fmt::join(stats::kListedTubeNames, " "));
   if (command == nullptr) return "text";
   for (const commands::ArgumentText& argument : command->arguments) {
     if (argument.name == name) return std::string(argument.type);

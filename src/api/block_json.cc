@@ -1,0 +1,87 @@
+#include "api/block_json.h"
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "base/overloaded.h"
+#include "json/json.h"
+
+namespace tubed::api {
+
+using namespace protocol;
+
+namespace {
+
+void append_name(std::string_view name, std::string& json) {
+  json::append_text(name, json);
+  json += ':';
+}
+
+void append_value(const Value& value, std::string& json) {
+  std::visit(Overloaded{[&](std::uint64_t number) { json += fmt::to_string(number); },
+                        [&](bool truth) { json += truth ? "true" : "false"; },
+                        [&](Duration seconds) { json += seconds_text(seconds); },
+                        [&](Decimal decimal) { json += decimal.digits; },
+                        [&](Plain plain) { json::append_text(plain.text, json); },
+                        [&](Text text) { json::append_text(text.text, json); }},
+             value);
+}
+
+}  // namespace
+
+void JsonBlock::append_separator(char begin) {
+  json_ += json_.size() == begin_ ? begin : ',';
+}
+
+void JsonBlock::member(std::string_view key, const Value& value) {
+  append_separator('{');
+  append_name(key, json_);
+  append_value(value, json_);
+}
+
+void JsonBlock::item(std::string_view name) {
+  append_separator('[');
+  end_ = ']';
+  json::append_text(name, json_);
+}
+
+void JsonBlock::begin_table(const Columns& columns) {
+  columns_ = columns;
+}
+
+void JsonBlock::row(std::span<const Value> values) {
+  TUBED_ASSERT(values.size() <= columns_.names.size() + (columns_.rest.empty() ? 0 : 1));
+  append_separator('[');
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    json_ += i == 0 ? '{' : ',';
+    append_name(i < columns_.names.size() ? columns_.names[i] : columns_.rest, json_);
+    append_value(values[i], json_);
+  }
+  json_ += '}';
+}
+
+void JsonBlock::end_table(std::uint64_t next) {
+  if (json_.size() == begin_) json_ += '[';
+  json_ += ']';
+  json_.insert(begin_, fmt::format("{{\"next\":{},\"{}\":", next, rows_));
+}
+
+void JsonBlock::finish() {
+  if (json_.size() == begin_) json_ += '{';
+  json_ += end_;
+}
+
+std::string json_of(const Block& block, std::string_view rows) {
+  std::string json;
+  JsonBlock sink(json, rows);
+  block.write(sink);
+  sink.finish();
+  return json;
+}
+
+std::string members_of(const Block& block) {
+  const std::string json = json_of(block);
+  return json.substr(1, json.size() - 2);
+}
+
+}  // namespace tubed::api

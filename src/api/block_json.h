@@ -1,0 +1,46 @@
+// Blocks as JSON: members are an object, items an array of texts, and a table is an object with
+// `next` and the rows. Keys and columns have the names of the protocol, so that a script finds the
+// same words in both.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "protocol/block.h"
+
+namespace tubed::api {
+
+// Appends a block to a text.
+class JsonBlock final : public protocol::BlockSink {
+ public:
+  // `rows`: the name of the rows of a table. `json` outlives the object. Only the object changes it
+  // until finish().
+  JsonBlock(std::string& json, std::string_view rows)
+      : json_(json), begin_(json.size()), rows_(rows) {}
+
+  void member(std::string_view key, const protocol::Value& value) override;
+  void item(std::string_view name) override;
+  void begin_table(const protocol::Columns& columns) override;
+  void row(std::span<const protocol::Value> values) override;
+  // O(block): the first member is known last.
+  void end_table(std::uint64_t next) override;
+  // Completes the block. One without values is an empty object.
+  void finish();
+
+ private:
+  void append_separator(char begin);
+
+  std::string& json_;
+  std::size_t begin_;
+  char end_ = '}';
+  std::string_view rows_;
+  protocol::Columns columns_;
+};
+
+// One value. O(block).
+std::string json_of(const protocol::Block& block, std::string_view rows = {});
+// The members of a block without the braces. O(block).
+std::string members_of(const protocol::Block& block);
+
+}  // namespace tubed::api
