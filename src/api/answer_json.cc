@@ -34,12 +34,6 @@ Response created(const Operation& operation, const Number& answer) {
   return response;
 }
 
-// The reply to `drain` is the word that refuses a put.
-bool is_refusal(const Operation& operation, std::string_view word) {
-  const bool has_begun = operation.line == "drain" && word == word::kDraining;
-  return find_problem(word) != nullptr && !has_begun;
-}
-
 }  // namespace
 
 Response response_of(const Problem& problem) {
@@ -49,7 +43,8 @@ Response response_of(const Problem& problem) {
 
 Response response_of(const Operation& operation, const Answer& answer) {
   const auto of_status = [&](const Status& status) {
-    if (is_refusal(operation, status.word)) return response_of(problem_of(status.word));
+    if (find_problem(operation, status.word) != nullptr)
+      return response_of(problem_of(status.word));
     return ok(result_and(status.word, {}));
   };
   const auto of_numbers = [&](const Numbers& numbers) {

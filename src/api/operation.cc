@@ -12,6 +12,7 @@
 
 #include "base/overloaded.h"
 #include "json/json.h"
+#include "protocol/reply.h"
 #include "text/numbers.h"
 
 namespace tubed::api {
@@ -27,7 +28,7 @@ constexpr auto kOperations = std::to_array<Operation>({
      .line = {},
      .kind = Kind::access,
      .summary = "Shows what the client may do."},
-    {.id = "getServer", .method = get, .path = "/server", .line = "stats"},
+    {.id = "getServer", .method = get, .path = "/server", .line = "stats", .kind = Kind::stats},
     {.id = "getCapabilities", .method = get, .path = "/capabilities", .line = "capabilities"},
     {.id = "getSettings",
      .method = get,
@@ -58,7 +59,11 @@ constexpr auto kOperations = std::to_array<Operation>({
      .access = Access::inspect,
      .summary = "Sends the counters of the server, and those of the tubes that have changed, once "
                 "a second, as server-sent events."},
-    {.id = "drain", .method = post, .path = "/drain", .line = "drain"},
+    {.id = "drain",
+     .method = post,
+     .path = "/drain",
+     .line = "drain",
+     .success = protocol::word::kDraining},
     {.id = "undrain", .method = remove, .path = "/drain", .line = "undrain"},
     {.id = "listTubes",
      .method = get,
@@ -291,6 +296,14 @@ std::variant<std::string, Problem> LineMaker::take() {
 
 std::span<const Operation> operations() {
   return kOperations;
+}
+
+const commands::Command* command_of(const Operation& operation) {
+  return commands::find_command(operation.line.substr(0, operation.line.find(' ')));
+}
+
+const ReplyProblem* find_problem(const Operation& operation, std::string_view word) {
+  return word == operation.success ? nullptr : find_problem(word);
 }
 
 Routed route(std::optional<Method> method, std::span<const std::string> segments) {

@@ -16,6 +16,7 @@
 
 #include "api/problem.h"
 #include "api/target.h"
+#include "commands/table.h"
 #include "engine/role.h"
 
 namespace tubed::api {
@@ -25,6 +26,7 @@ enum class Method : std::uint8_t { get, post, put, remove };
 // The source of the answer to a request.
 enum class Kind : std::uint8_t {
   command,   // one command; its answer as JSON
+  stats,     // the same, which every node of a cluster answers: it is about the node
   body,      // peek: the body of a job, as it is or as JSON
   tubes,     // pages of stats-tubes, filtered and sorted
   put,       // a command whose body is that of the request
@@ -47,6 +49,7 @@ struct Operation {
   Kind kind = Kind::command;
   std::string_view rows = {};         // the name of the list of an answer with rows
   std::string_view number = "count";  // the name of the number of an answer
+  std::string_view success = {};  // a word that refuses other commands, and is a success of this
   std::string_view waits = {};    // the parameter that says how long it may wait, kMostWaitSeconds
   Access access = Access::any;    // of an operation without a command
   std::string_view summary = {};  // empty: the command's
@@ -56,6 +59,11 @@ struct Operation {
 inline constexpr std::uint32_t kMostWaitSeconds = 50;
 
 std::span<const Operation> operations();
+
+// The row of its command; null: it has none. O(1).
+const commands::Command* command_of(const Operation& operation);
+// The problem that this word, as the reply of its command, is; null: it is none. O(problems).
+const ReplyProblem* find_problem(const Operation& operation, std::string_view word);
 
 // The operation of a request, and the parameters of its path. The problem: no operation has the
 // path (404), or none has it with this method (405), then with `allowed`, the list of those that

@@ -8,7 +8,6 @@
 
 #include "api/block_json.h"
 #include "api/tube_list.h"
-#include "commands/table.h"
 
 namespace tubed::api {
 
@@ -129,7 +128,7 @@ class Reserve final : public Script {
 // A line that is too long is skipped, and the body after it would be run as commands.
 bool is_too_long(const Operation& operation, const std::string& line) {
   if (operation.kind != Kind::put) return false;
-  const commands::Command* command = commands::find_command(line.substr(0, line.find(' ')));
+  const commands::Command* command = command_of(operation);
   return command == nullptr || line.size() > command->line_bytes;
 }
 

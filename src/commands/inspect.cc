@@ -529,7 +529,7 @@ Answer capabilities(Context& context, const NoArguments&) {
   const auto append_rows = [&](std::span<const Command> rows) {
     for (const Command& row : rows) {
       const bool may = role == nullptr || may_run(*role, row);
-      if (may && row.name != auth_command().name) append_names(row, names);
+      if (may && &row != &auth_command()) append_names(row, names);
     }
   };
   const Principal* principal = context.principal();

@@ -36,8 +36,6 @@ namespace {
 constexpr std::string_view kApiPath = "/api/";
 constexpr std::string_view kConsolePath = "/console/";
 constexpr std::string_view kBearer = "Bearer ";
-// The command whose answer is about this node, not about the queue of the cluster.
-constexpr std::string_view kStats = "stats";
 // Refusals of wrong tokens that wait for their time. Further refusals are sent at once.
 constexpr std::size_t kMostRefusals = 32;
 // Requests that end a reservation or administrate, beyond HttpServer::kMaxExchanges.
@@ -67,8 +65,7 @@ Problem busy(std::string detail) {
 // True: others wait for what it does.
 bool has_kept_place(const Operation& operation) {
   if (operation.kind == Kind::held) return operation.method != Method::get;
-  const std::string_view name = operation.line.substr(0, operation.line.find(' '));
-  const commands::Command* command = commands::find_command(name);
+  const commands::Command* command = api::command_of(operation);
   return (command == nullptr ? operation.access : command->access) == Access::admin;
 }
 
@@ -275,7 +272,7 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
   if (operation.line.empty() && denied) return api::problem_of(protocol::word::kDenied);
   if (!operation.line.empty()) {
     auto problem = not_serving();
-    if (problem && operation.line != kStats) return problem;
+    if (problem && operation.kind != Kind::stats) return problem;
     if (problem && role != nullptr && !may(*role, Access::inspect))
       return api::problem_of(protocol::word::kDenied);
   }
@@ -309,7 +306,7 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
 
 HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
                        const HttpRequest& request, Caller caller) {
-  const bool is_stats_of_node = operation.line == kStats && not_serving();
+  const bool is_stats_of_node = operation.kind == Kind::stats && not_serving();
   if (operation.line.empty() || is_stats_of_node) {
     if (const auto problem = api::check_names(operation, parameters))
       return http_response(*problem);
@@ -327,6 +324,7 @@ HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
     case Kind::events:
       return events_.open(rights_of(caller));
     case Kind::command:
+    case Kind::stats:
     case Kind::body:
     case Kind::tubes:
     case Kind::put:

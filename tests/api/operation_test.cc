@@ -53,9 +53,8 @@ std::string line(const Operation& operation, const Parameters& parameters,
   return text == nullptr ? "refused: " + std::get<Problem>(made).detail : *text;
 }
 
-const commands::Command& command_of(const Operation& operation) {
-  const commands::Command* command =
-      commands::find_command(operation.line.substr(0, operation.line.find(' ')));
+const commands::Command& row_of(const Operation& operation) {
+  const commands::Command* command = command_of(operation);
   REQUIRE(command != nullptr);
   return *command;
 }
@@ -88,11 +87,31 @@ TEST_CASE("the table is consistent") {
   }
 }
 
+TEST_CASE("an operation has the row of its command") {
+  const auto find = [](std::string_view id) -> const Operation& {
+    return *std::ranges::find(operations(), id, &Operation::id);
+  };
+  CHECK(command_of(find("getServer")) == commands::find_command("stats"));
+  CHECK(command_of(find("kickTube")) == commands::find_command("kick-tube"));
+  CHECK(command_of(find("getHistory")) == nullptr);
+  for (const Operation& operation : operations())
+    CHECK((command_of(operation) == nullptr) == operation.line.empty());
+}
+
+TEST_CASE("a word that refuses commands is the success of one operation") {
+  for (const Operation& operation : operations()) {
+    CAPTURE(operation.id);
+    CHECK((find_problem(operation, "DRAINING") == nullptr) == (operation.id == "drain"));
+    CHECK(find_problem(operation, "DENIED") == find_problem("DENIED"));
+    CHECK(find_problem(operation, "KICKED") == nullptr);
+  }
+}
+
 TEST_CASE("the method of a command is that of its effect") {
   for (const Operation& operation : operations()) {
     if (operation.line.empty()) continue;
     CAPTURE(operation.id);
-    const commands::Command& command = command_of(operation);
+    const commands::Command& command = row_of(operation);
     // An operation that emits facts or begins a reservation is no GET: http.api = "read" rests on
     // it.
     if (command.may_emit_facts && operation.id != "getPolicy")
@@ -108,7 +127,7 @@ TEST_CASE("the line of each operation is one that its command takes") {
   for (const Operation& operation : operations()) {
     if (operation.line.empty()) continue;
     CAPTURE(operation.id);
-    const commands::Command& command = command_of(operation);
+    const commands::Command& command = row_of(operation);
     for (const bool all : {false, true}) {
       const std::string made = line(operation, samples_of(operation, all), 5);
       CAPTURE(made);
@@ -123,7 +142,7 @@ TEST_CASE("each placeholder is an argument of its command") {
     if (operation.line.empty()) continue;
     CAPTURE(operation.id);
     std::string arguments;
-    for (const auto& argument : command_of(operation).arguments)
+    for (const auto& argument : row_of(operation).arguments)
       arguments.append("<").append(argument.name).append(">");
     for_each_word(
         operation.line,

@@ -27,11 +27,6 @@ std::string_view header(std::string_view head, std::string_view name) {
   return value.substr(0, value.find('\r'));
 }
 
-// The name of its command.
-std::string_view command_of(const api::Operation& operation) {
-  return operation.line.substr(0, operation.line.find(' '));
-}
-
 }  // namespace
 
 std::string member_of(const std::string& json, std::string_view name) {
@@ -173,7 +168,7 @@ bool HttpCall::may_have(unsigned status) const {
       break;
   }
   if (status == 200 || (status == 429 && !operation.waits.empty())) return true;
-  const commands::Command* row = commands::find_command(command_of(operation));
+  const commands::Command* row = api::command_of(operation);
   if (row == nullptr) return false;
   return std::ranges::any_of(row->replies, [status](const commands::ReplyText& text) {
     const auto* problem = api::find_problem(text.reply.substr(0, text.reply.find(' ')));

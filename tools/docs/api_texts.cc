@@ -180,11 +180,6 @@ std::string_view word_of(std::string_view reply) {
   return reply.substr(0, reply.find(' '));
 }
 
-const api::ReplyProblem* problem_of(const Operation& operation, std::string_view word) {
-  const bool has_begun = operation.line == "drain" && word == "DRAINING";
-  return has_begun ? nullptr : api::find_problem(word);
-}
-
 // Sentences, without those that are there already.
 void append_sentence(std::string_view sentence, std::string& text) {
   if (text.find(sentence) != std::string::npos) return;
@@ -287,7 +282,7 @@ void add_results(const Operation& operation, std::vector<AnswerText>& answers) {
   bool has_number = false;
   for (const commands::ReplyText& reply : command_of(operation)->replies) {
     const std::string_view word = word_of(reply.reply);
-    if (begins_block(word) || problem_of(operation, word) != nullptr) continue;
+    if (begins_block(word) || find_problem(operation, word) != nullptr) continue;
     if (std::ranges::find(words, word) == words.end()) words.emplace_back(word);
     has_number = has_number || reply.reply.find('<') != std::string_view::npos;
     const bool has_state = reply.reply.find("<state>") != std::string_view::npos;
@@ -339,10 +334,6 @@ void add_successes(const Operation& operation, std::vector<AnswerText>& answers)
 
 }  // namespace
 
-const commands::Command* command_of(const Operation& operation) {
-  return commands::find_command(word_of(operation.line));
-}
-
 std::string summary_of(const Operation& operation) {
   return std::string(operation.summary.empty() ? command_of(operation)->summary
                                                : operation.summary);
@@ -391,7 +382,7 @@ std::vector<AnswerText> answers_of_page(const Operation& operation) {
   Problems problems;
   if (const commands::Command* command = command_of(operation)) {
     for (const commands::ReplyText& reply : command->replies) {
-      const api::ReplyProblem* problem = problem_of(operation, word_of(reply.reply));
+      const api::ReplyProblem* problem = find_problem(operation, word_of(reply.reply));
       // The server ends the body of a put itself.
       if (problem == nullptr || problem->word == protocol::word::kExpectedCrlf) continue;
       add_problem(problem->status, reply.reply, reply.meaning, problems);

@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "api/operation.h"
-#include "commands/table.h"
 #include "tools/docs/document.h"
 
 namespace tubed::docs {
 
-// The command of the operation. Null: it has none.
-const commands::Command* command_of(const api::Operation& operation);
 std::string summary_of(const api::Operation& operation);
 // "tubes", for the group of the operation.
 std::string tag_of(const api::Operation& operation);
