@@ -1,21 +1,17 @@
 #include "tubectl/json.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
 
 #include "base/planted.h"
+#include "protocol/text_keys.h"
 #include "text/numbers.h"
 #include "tubectl/jobs/record.h"
 
 namespace tubed::tubectl {
 namespace {
-
-// Servers do not quote all of their text, and an id or a tube may look like a number.
-constexpr std::array<std::string_view, 7> kTexts{"id", "name",     "hostname", "version",
-                                                 "os", "platform", "tube"};
 
 std::optional<double> parse_fraction(std::string_view text) {
   double number = 0;
@@ -24,9 +20,10 @@ std::optional<double> parse_fraction(std::string_view text) {
   return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
 }
 
-// The type of a line of stats. A value that is neither a number nor a truth value is text.
+// The type of a line of stats: that of its key, or, of a key that is not known to be text, that of
+// its form. A value that is neither a number nor a truth value is text.
 Json value_of(const client::StatsBlock::Line& line) {
-  if (line.quoted || std::ranges::find(kTexts, line.key) != kTexts.end()) return line.value;
+  if (line.quoted || protocol::is_text_member(line.key)) return line.value;
   if (line.value == "true") return true;
   if (line.value == "false") return false;
   // Whole numbers stay exact as long as 64 bits hold them.

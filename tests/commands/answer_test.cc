@@ -1,5 +1,6 @@
 // Answers of handlers, as values, and the flags of each row of the command table.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 
 #include "commands/handlers.h"
 #include "commands/table.h"
+#include "protocol/text_keys.h"
 #include "tests/commands/talk.h"
 
 using namespace tubed;
@@ -118,6 +120,54 @@ TEST_CASE("each answer has one text") {
   }
   CHECK(is_whole_reply(Block{}));
   CHECK_FALSE(is_whole_reply(BlockPart{}));
+}
+
+namespace {
+
+// Checks that the columns of names are those that clients know.
+class CheckedTable final : public BlockSink {
+ public:
+  void begin_table(const Columns& columns) override { names_ = columns.names; }
+  void row(std::span<const Value> values) override {
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      const std::string_view name = names_[i];
+      CAPTURE(name);
+      const bool is_word = name == "state";
+      CHECK(std::holds_alternative<Plain>(values[i]) == (is_text_column(name) || is_word));
+    }
+    ++rows;
+  }
+
+  int rows = 0;
+
+ private:
+  std::span<const std::string_view> names_;
+};
+
+}  // namespace
+
+TEST_CASE("clients know which columns of a list are names") {
+  class CheckedTables final : public AnswerWriter {
+   public:
+    void write(const Answer& answer, ReplyBuffer&) override {
+      const auto* block = std::get_if<Block>(&answer);
+      if (block != nullptr) block->write(table);
+    }
+    CheckedTable table;
+  };
+  Talk talk;
+  CheckedTables tables;
+  const auto conversation = talk.connect();
+  conversation->set_writer(&tables);
+  conversation->receive("put 0 0 60 1\r\nx\r\n");
+  for (const char* const line :
+       {"stats-tubes\r\n", "list-jobs default all\r\n", "list-clients\r\n"}) {
+    CAPTURE(line);
+    tables.table.rows = 0;
+    conversation->receive(line);
+    CHECK(tables.table.rows == 1);
+  }
+  conversation->set_writer(nullptr);
 }
 
 TEST_CASE("each command's row says what it may do, and which tube it concerns") {

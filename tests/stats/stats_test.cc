@@ -5,9 +5,12 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <type_traits>
 
 #include <doctest/doctest.h>
 
+#include "engine/policy.h"
+#include "protocol/text_keys.h"
 #include "tests/commands/talk.h"
 #include "tests/stats/cluster.h"
 
@@ -317,4 +320,34 @@ TEST_CASE("every line of the reference is a line of the reply, in the same order
   check("stats", server_stats_texts(commands::command_counts()));
   check("stats-tube default", tube_stats_texts());
   check("stats-job 1", job_stats_texts());
+}
+
+namespace {
+
+// A row with a text is one of the texts that clients know, and no other row is.
+template <class State>
+void check_types(Rows<State> rows) {
+  for (const Row<State>& row : rows) {
+    if (row.key.empty() || row.plain != nullptr) continue;
+    CAPTURE(row.key);
+    const bool has_text = row.text != nullptr || row.composed != nullptr;
+    const bool is_id_of_job = std::is_same_v<State, StoredJob> && row.key == "id";
+    CHECK(protocol::is_text_member(row.key) == (has_text || is_id_of_job));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("clients know which lines are texts") {
+  check_types(job_count_rows());
+  check_types(beanstalkd_rows());
+  check_types(own_rows());
+  check_types(newest_rows());
+  check_types(cluster_rows());
+  check_types(tube_rows());
+  check_types(job_rows());
+  for (const PolicyKeyRow& key : policy_keys()) {
+    CAPTURE(key.name);
+    CHECK(protocol::is_text_member(key.name) == key.is_place);
+  }
 }

@@ -122,6 +122,8 @@ TEST_CASE("numbers and truth values are no text, and text that looks like a numb
       "id: 1234567890123456\n"
       "hostname: 10\n"
       "name: 7\n"
+      "dead: 5\n"
+      "expired: true\n"
       "pid: \n"
       "odd: 1e5\n"
       "group: inf\n"
@@ -130,7 +132,8 @@ TEST_CASE("numbers and truth values are no text, and text that looks like a numb
       "more: 99999999999999999999\n");
   CHECK(to_line(stats_json(stats)) ==
         R"({"cmd-put":18446744073709551615,"rusage-utime":0.25,"draining":false,"readonly":true,)"
-        R"("version":"1.12","id":"1234567890123456","hostname":"10","name":"7","pid":"",)"
+        R"("version":"1.12","id":"1234567890123456","hostname":"10","name":"7",)"
+        R"("dead":"5","expired":"true","pid":"",)"
         R"("odd":"1e5","group":"inf","after-group":"NaN","concurrency-key":"infinity",)"
         R"("more":1e+20})");
 }

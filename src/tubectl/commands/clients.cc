@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "protocol/text_keys.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
@@ -24,13 +25,6 @@ examples:
   tubectl clients
   tubectl clients --json)";
 
-// These are names, also if they look like a number. All other columns are numbers.
-constexpr std::array<std::string_view, 4> kNameColumns = {"address", "role", "used", "watched"};
-
-bool is_name_column(const std::string& column) {
-  return std::ranges::find(kNameColumns, column) != kNameColumns.end();
-}
-
 struct ClientsOptions {
   Server server;
   bool json = false;
@@ -41,14 +35,16 @@ using ClientWords = std::vector<std::string>;
 std::string client_as_json(const ClientWords& columns, const ClientWords& words) {
   Json client;
   for (std::size_t i = 0; i < std::min(words.size(), columns.size()); ++i) {
-    client[columns[i]] = is_name_column(columns[i]) ? Json(words[i]) : number_or_text(words[i]);
+    client[columns[i]] =
+        protocol::is_text_column(columns[i]) ? Json(words[i]) : number_or_text(words[i]);
   }
   return to_line(client) + "\n";
 }
 
 int print_clients(const ClientWords& columns, const std::vector<ClientWords>& clients) {
   std::vector<TextTable::Column> titles;
-  for (const std::string& column : columns) titles.push_back({column, !is_name_column(column)});
+  for (const std::string& column : columns)
+    titles.push_back({column, !protocol::is_text_column(column)});
   TextTable table(titles);
   for (const ClientWords& words : clients) {
     std::vector<TextTable::Cell> row;
