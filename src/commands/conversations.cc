@@ -11,17 +11,6 @@ void Conversations::opened(SessionId session, Conversation& conversation) {
   conversations_[session] = &conversation;
 }
 
-std::vector<SessionId> Conversations::of_removed_roles() const {
-  std::vector<SessionId> sessions;
-  for (std::size_t id = 0; id < conversations_.size(); ++id) {
-    if (conversations_[id] == nullptr) continue;
-    const Principal* principal = conversations_[id]->principal();
-    const ActiveRole* role = principal == nullptr ? nullptr : principal->role();
-    if (role != nullptr && role->removed()) sessions.push_back(static_cast<SessionId>(id));
-  }
-  return sessions;
-}
-
 void Conversations::unpark(SessionId session) {
   Conversation* conversation = conversations_[session];
   if (conversation == nullptr || !conversation->is_parked()) return;

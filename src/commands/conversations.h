@@ -21,8 +21,6 @@ class Conversations {
   Conversation& at(SessionId session) const { return *conversations_[session]; }
   // By session; null: no open session has this id.
   std::span<Conversation* const> all() const { return conversations_; }
-  // The sessions whose role was removed. O(conversations).
-  std::vector<SessionId> of_removed_roles() const;
 
   // The conversation continues if its command has parked it.
   void unpark(SessionId session);

@@ -43,10 +43,6 @@ ActiveRole* Roles::find(std::string_view name) {
   return nullptr;
 }
 
-bool Roles::has_removed() const {
-  return std::ranges::any_of(roles_, [](const auto& active) { return active->removed_; });
-}
-
 void Roles::leave(ActiveRole& role) {
   --role.conversations_;
   if (!role.removed_ || role.conversations_ > 0) return;

@@ -63,7 +63,6 @@ class Roles {
   void set(const std::vector<Role>& roles);
   // Null: no role has this name, or it was removed.
   ActiveRole* find(std::string_view name);
-  bool has_removed() const;
 
   // A conversation has the role from now on, or does not have it any more.
   void join(ActiveRole& role) { ++role.conversations_; }

@@ -2,16 +2,14 @@
 //
 // It owns the engine and takes what the engine emits: it passes facts to the log and notices to the
 // conversations that wait. It does not know sockets. After each step the server asks for the
-// sessions that a notice has answered (take_notified) and sends their replies.
+// sessions that a notice has answered (Conversations::take_notified) and sends their replies.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "commands/conversations.h"

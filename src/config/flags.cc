@@ -2,7 +2,6 @@
 // the rule that tubed takes no arguments: a word that is not a flag is a mistake, and so is "--".
 #include "config/flags.h"
 
-#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>

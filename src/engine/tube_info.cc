@@ -10,6 +10,11 @@ Duration age_of(const Job* job, Time now) {
   return job == nullptr ? Duration{} : std::max(now - job->created, Duration::zero());
 }
 
+namespace {
+
+// The ready job that the tube gives next, in a tube that stays as it is: Tube::first() does not
+// know that keys may be late. Null: none. O(log n), or O(b log b) with b jobs of late keys before
+// it.
 const Job* first_ready(const Tube& tube) {
   const Job* first = tube.first(JobState::ready);
   if (first == nullptr || !is_blocked(*first)) return first;
@@ -28,6 +33,8 @@ const Job* first_ready(const Tube& tube) {
   const auto key = [](const Job& job) { return ReadyKey{job.priority, job.id}; };
   return parked == nullptr || key(*first) < key(*parked) ? first : parked;
 }
+
+}  // namespace
 
 TubeInfo info_of(const Tube& tube, Time now) {
   const Job* next_ready = first_ready(tube);

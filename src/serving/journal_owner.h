@@ -5,7 +5,6 @@
 // Everything runs on the loop's thread.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

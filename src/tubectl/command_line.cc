@@ -125,18 +125,21 @@ Beginning take_beginning(Words words) {
   const auto rows = program_options();
   options::Splitter splitter(options::syntax_of(rows), words);
   Beginning beginning{.options = words, .subcommand = {}, .rest = {}};
+  bool ended = false;
   while (const auto piece = splitter.next()) {
+    if (piece->kind == Piece::Kind::end_of_options) ended = true;
     if (piece->kind == Piece::Kind::argument) {
       beginning.subcommand = piece->text;
       beginning.rest = splitter.rest();
-      beginning.options = words.first(words.size() - beginning.rest.size() - 1);
+      // A "--" before the subcommand ends the options that are before it.
+      beginning.options = words.first(words.size() - beginning.rest.size() - (ended ? 2 : 1));
       break;
     }
     if (piece->kind == Piece::Kind::option) {
       const auto names = rows[piece->option].names;
       if (names == kVersionOption.names) beginning.wants_version = true;
       if (names == options::kHelpOption.names) beginning.wants_help = true;
-    } else if (piece->kind != Piece::Kind::end_of_options) {
+    } else if (piece->kind == Piece::Kind::unknown || piece->kind == Piece::Kind::missing_value) {
       beginning.is_wrong = true;
     }
   }

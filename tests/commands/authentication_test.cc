@@ -284,7 +284,7 @@ TEST_CASE("a reload changes the rights of connected clients at once") {
   talk.service.set_roles({role_of_families("producer", "pw", {"mail.*"}), kWorker});
   CHECK(send_to(*client, "reserve-with-timeout 0\r\nput 0 0 60 0\r\n\r\n") ==
         "DENIED\r\nDENIED\r\n");
-  CHECK(talk.service.conversations().of_removed_roles().empty());
+  CHECK_FALSE(client->principal()->role()->removed());
 }
 
 TEST_CASE("a client that waits for what its role may not have any more is answered") {
@@ -325,27 +325,26 @@ TEST_CASE("a client that waits for what its role may not have any more is answer
   CHECK(Talk::replies_of(*last).empty());
 }
 
-TEST_CASE("a role that is removed has no rights, and its sessions are known") {
+TEST_CASE("a role that is removed has no rights, and its conversations know it") {
   Admitted talk({kMail, kWorker});
   auto worker = talk.connect_as("worker");
   auto mail = talk.connect_with_token();
   send_to(*mail, "auth mail\r\n");
   CHECK(send_to(*worker, "reserve\r\n").empty());
   talk.service.set_roles({});
-  CHECK(talk.service.conversations().of_removed_roles() ==
-        std::vector<SessionId>{worker->session(), mail->session()});
+  CHECK(worker->principal()->role()->removed());
+  CHECK(mail->principal()->role()->removed());
   CHECK(talk.service.roles().find("worker") == nullptr);
   CHECK(Talk::replies_of(*worker) == "DENIED\r\n");
   CHECK(send_to(*worker, "reserve\r\nlist-tube-used\r\n") == "DENIED\r\nUSING default\r\n");
   worker.reset();
   mail.reset();
-  CHECK_FALSE(talk.service.roles().has_removed());
   // A role that is added again before its clients close is theirs again.
   talk.service.set_roles({kWorker});
   auto again = talk.connect_as("worker");
   talk.service.set_roles({});
   talk.service.set_roles({kWorker});
-  CHECK(talk.service.conversations().of_removed_roles().empty());
+  CHECK_FALSE(again->principal()->role()->removed());
   CHECK(send_to(*again, "reserve-with-timeout 0\r\n") == "TIMED_OUT\r\n");
 }
 

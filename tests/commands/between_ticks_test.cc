@@ -415,8 +415,7 @@ TEST_CASE("what is known of the tubes that a session uses and watches is that of
   talk.service.set_roles({});
   CHECK(Talk::exchange(*client, both) == "DENIED\r\nDENIED\r\n");
   CHECK(Talk::exchange(*client, "delete 2\r\n") == "DENIED\r\n");
-  CHECK(talk.service.conversations().of_removed_roles() ==
-        std::vector<SessionId>{client->session()});
+  CHECK(client->principal()->role()->removed());
 }
 
 // --- Pages of lists

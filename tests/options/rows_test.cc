@@ -144,7 +144,8 @@ TEST_CASE("tubed: each flag is split with its value, and is not abbreviated") {
         row.long_flag.empty() ? fmt::format("-{}", row.short_flag) : std::string(row.long_flag);
     CAPTURE(name);
     const bool takes_value = !row.argument.empty() && !row.argument_is_optional;
-    const auto given = split(takes_value ? Words{name, "x"} : Words{name});
+    const auto words = takes_value ? Words{name, "x"} : Words{name};
+    const auto given = split(words);
     REQUIRE(given.ok());
     CHECK(given.value()[0].option == &row);
     CHECK(given.value()[0].text == (takes_value ? "x" : ""));

@@ -60,7 +60,11 @@ class CommandLine(CapabilityTest):
                 (("-s",), "--server: 1 required ADDRESS missing; try tubectl --help"),
                 (("--max-reply", "stats"), '--max-reply: "stats" is not a size in bytes from 0 to '
                                            "2147483648, as 65535, 64KiB or 1GiB; try tubectl --help"),
-                (("-s", "x"), "a subcommand is missing; try tubectl --help")):
+                (("-s", "x"), "a subcommand is missing; try tubectl --help"),
+                (("--tls=maybe", "stats"),
+                 '--tls: "maybe" is not true or false; try tubectl stats --help'),
+                (("--", "put", "--nonsense"),
+                 "there is no option --nonsense; try tubectl put --help")):
             self.assertEqual(self.said(*words), said)
         for words in (("--help", "put"), ("put", "--help", "--nonsense"), ("put", "-p", "x", "-h")):
             self.assertEqual(self.tubectl(NOWHERE, *words), self.tubectl(NOWHERE, "help", "put"))

@@ -1,5 +1,5 @@
-"""`tubectl drain` and `undrain`: a signal goes to the server and to no other process; a server on
-another machine gets the command.
+"""`tubectl drain` and `undrain`: a server that knows the command gets it; a signal goes to the server
+and to no other process.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/drain_test.py
@@ -25,8 +25,9 @@ NOBODY = 65534
 DRAINING = ("draining: the server takes no new jobs; "
             "jobs left: 0 ready, 0 reserved, 0 delayed, 0 buried\n")
 # A process that is called tubed and implements the part of the protocol that drain needs. With
-# "announces" as its third argument it knows set-caps 256. It has no command drain. After SIGUSR1 it reads the next command, sends its second argument, closes, and ends 1.5 s later. With
-# "blind" it closes before it reads that command; with "reset" the connection ends with a reset;
+# "announces" as its third argument it knows set-caps 256. It has no command drain. After SIGUSR1 it
+# reads the next command, sends its second argument, closes, and ends 1.5 s later. With "blind" it
+# closes before it reads that command; with "reset" the connection ends with a reset;
 # with "lives" the process continues.
 FAKE = r"""
 import os, signal, socket, struct, sys, time
@@ -533,6 +534,18 @@ class WaitIdleOfADrain(TubectlTest):
         # On a slow machine the time is over before the first answer.
         self.assertRegex(errors, r"after 0\.5 s (there are left: 1 reserved; the server does not "
                                  r"answer|the server has not answered: .*)\n\Z")
+
+    def test_a_server_that_does_not_answer_after_the_command(self):
+        block = b"---\n- drain\n- set-caps:256\n"
+        known = b"OK %d\r\n%s\r\n" % (len(block), block)
+        daemon = self.start()
+        for values in ({"hostname": "elsewhere", "pid": 1},
+                       {"hostname": os.uname().nodename, "pid": daemon.pid}):
+            with self.subTest(values=values):
+                drains = stats_reply(draining="false", max_job_memory=1, **values)
+                server = self.silent(drains, known, b"OK\r\n", known, b"DRAINING\r\n")
+                why = self.refused(TIMED_OUT, server, "drain", "--wait", "--timeout", 0.5)
+                self.assertNotIn("has ended", why)
 
     def test_drain_that_waits_as_the_first_client(self):
         for _ in range(3):

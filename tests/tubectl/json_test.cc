@@ -126,6 +126,8 @@ TEST_CASE("numbers and truth values are no text, and text that looks like a numb
       "expired: true\n"
       "pid: \n"
       "odd: 1e5\n"
+      "of-another-server: inf\n"
+      "of-another-server-too: NaN\n"
       "group: inf\n"
       "after-group: NaN\n"
       "concurrency-key: infinity\n"
@@ -134,7 +136,8 @@ TEST_CASE("numbers and truth values are no text, and text that looks like a numb
         R"({"cmd-put":18446744073709551615,"rusage-utime":0.25,"draining":false,"readonly":true,)"
         R"("version":"1.12","id":"1234567890123456","hostname":"10","name":"7",)"
         R"("dead":"5","expired":"true","pid":"",)"
-        R"("odd":"1e5","group":"inf","after-group":"NaN","concurrency-key":"infinity",)"
+        R"("odd":"1e5","of-another-server":"inf","of-another-server-too":"NaN",)"
+        R"("group":"inf","after-group":"NaN","concurrency-key":"infinity",)"
         R"("more":1e+20})");
 }
 

@@ -182,17 +182,32 @@ Result<int> report(const DrainedServer& server, const DrainOptions& options,
   return wait_until_drained(server.connection, server.limit, server.announces);
 }
 
+// The connection is open: what went wrong is that the server is silent.
+bool is_open(const client::Connection& connection) {
+  const auto ready = client::wait_for(connection.descriptor(), POLLIN, {});
+  return ready && !*ready;
+}
+
+// The server has not answered `stats`. With drain.exit it closes the connection, and its process,
+// if it is one of this machine (-1: it is not), ends some time later, before `end`.
+Result<int> report_without_answer(const DrainedServer& server, const DrainOptions& options,
+                                  const Error& error, int process, DrainClock::time_point end) {
+  if (!options.drains) return error;
+  if (process >= 0) {
+    if (ends_before(process, end)) return report_end(server, false);
+    return Error{fmt::format("{}, and its process has not ended", error.message)};
+  }
+  if (is_open(server.connection)) return error;
+  return report_end(server, false);
+}
+
 // Until the server says that it drains, or drains no more. With drain.exit a tubed may end at any
-// moment after the signal: it closes the connection, and its process ends some time later.
+// moment after the signal.
 Result<int> wait_for_state(const DrainedServer& server, const DrainOptions& options, int process) {
   const auto end = DrainClock::now() + kDrainPatience;
   for (;;) {
     const auto answer = server.connection.ask("stats");
-    if (!answer) {
-      if (!options.drains) return answer.error();
-      if (ends_before(process, end)) return report_end(server, false);
-      return Error{fmt::format("{}, and its process has not ended", answer.error().message)};
-    }
+    if (!answer) return report_without_answer(server, options, answer.error(), process, end);
     if (answer->is(kDrainedLine)) return report_end(server, true);
     const client::StatsBlock stats(answer.value().body);
     if (stats.text("draining") == options.state()) return report(server, options, stats, false);
@@ -213,10 +228,12 @@ bool knows_command(client::Connection& connection, const DrainOptions& options) 
 }
 
 // The server has replied to the command. With drain.exit it may end at any moment after that.
-Result<int> report_after_command(const DrainedServer& server, const DrainOptions& options) {
+Result<int> report_after_command(const DrainedServer& server, const DrainOptions& options,
+                                 int process) {
+  const auto end = DrainClock::now() + kDrainPatience;
   const auto answer = server.connection.ask("stats");
-  if (!answer && !options.drains) return answer.error();
-  if (!answer || answer->is(kDrainedLine)) return report_end(server, answer.ok());
+  if (!answer) return report_without_answer(server, options, answer.error(), process, end);
+  if (answer->is(kDrainedLine)) return report_end(server, true);
   return report(server, options, client::StatsBlock(answer.value().body), false);
 }
 
@@ -251,7 +268,9 @@ Result<int> change_state(const DrainedServer& server, const DrainOptions& option
   };
   if (is_tubed(stats) && knows_command(server.connection, options)) {
     const auto reply = TRY(server.connection.ask(options.command()));
-    if (reply.is(options.reply())) return warned(report_after_command(server, options));
+    if (reply.is(options.reply())) {
+      return warned(report_after_command(server, options, why.empty() ? process.number() : -1));
+    }
     if (!why.empty() || !is_access_refusal(reply.line)) return refused(options.command(), reply);
   }
   if (!why.empty()) return fail(kExitFailure, fmt::format("{}: {}", why, advice(stats, options)));
