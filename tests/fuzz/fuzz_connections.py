@@ -445,7 +445,9 @@ class Fuzz:
         tokens = dict(TOKENS)
         if not is_start and self.random.random() < 0.2:
             del tokens[choose(tuple(tokens))]
-        path = harness.write_tokens(self.directory / "tokens", tokens)
+        # The server may be reading the files for an earlier reload, so they are replaced whole.
+        path = self.directory / "tokens"
+        os.replace(harness.write_tokens(self.directory / "tokens.new", tokens), path)
         text = "".join((
             f'[journal]\ndirectory = "{journal or ""}"\nsegment_size = "64KiB"\n',
             f'sync = "{choose(("never", "50ms", "always", "1ms"))}"\n',
@@ -472,7 +474,9 @@ class Fuzz:
         text += role("mail", FAMILIES, tubes=["mail.*"], tokens=["mail"], max_job_memory=1 << 19)
         if not is_start and self.random.random() < 0.1:
             text += "nonsense = 1\n"
-        (self.directory / "tubed.toml").write_text(text, encoding="utf-8")
+        written = self.directory / "tubed.toml.new"
+        written.write_text(text, encoding="utf-8")
+        os.replace(written, self.directory / "tubed.toml")
 
     # A life
 
