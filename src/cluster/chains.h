@@ -26,7 +26,7 @@ class Chains {
     for (Index i = first; const Entry& entry : entries)
       chains_.push_back(chain_after(chains_.back(), i++, entry));
   }
-  // Nobody asks for those before `first` any more. O(their number).
+  // Drops the chains of the entries before `first`. O(their number).
   void cut(Index first) {
     while (first_ < first) {
       chains_.pop_front();

@@ -24,8 +24,8 @@ class Conversations {
 
   // The conversation continues if its command has parked it.
   void unpark(SessionId session);
-  // Their roles have other rights: those that wait for what they may not have any more are
-  // answered. O(waiting * watched * patterns).
+  // The rights of roles have changed: answers each conversation that waits for something that its
+  // role no longer allows. O(waiting * watched * patterns).
   void rights_changed();
   // Those that wait in a reserve begin to wait again, in the order of sessions, in a new queue.
   void restart();

@@ -1,4 +1,4 @@
-// What the statistics say about a tube and its first jobs.
+// The values of a tube and its first jobs for the statistics.
 #pragma once
 
 #include "base/time.h"

@@ -23,7 +23,7 @@ class JournalOwnerHost {
  public:
   // FactLog::flush() must be called in the next tick.
   virtual void flush_requested() = 0;
-  // The reason is logged. Nothing may be acknowledged any more.
+  // The reason is logged. From now on nothing may be acknowledged.
   virtual void journal_failed() = 0;
   // The time of the tick. Begins a tick if none is running.
   virtual Time journal_time() = 0;
@@ -34,7 +34,7 @@ class JournalOwnerHost {
   ~JournalOwnerHost() = default;
 };
 
-// What the journal of a node in a cluster has: what the cluster has committed, with a position. Its
+// The journal of a node in a cluster has the changes that are committed, with a position. Its
 // times are those of the cluster, which are wall clock times, and the raft log makes up for what it
 // has not synced.
 class Replication {

@@ -1,5 +1,5 @@
-// TestHost: a host of a service, whose answers the test chooses. What it does not choose is as in a
-// service without a server.
+// TestHost: a host of a service, whose answers the test chooses. Its other answers are those of a
+// ServiceHost.
 #pragma once
 
 #include <functional>
