@@ -1,6 +1,6 @@
 // The order is: the description, the usage, the positional arguments, the options by their groups,
-// and what the page adds. The facts of a row stand between its names and its text: what it takes,
-// its default, the variable that sets it, and the options that it needs or excludes.
+// the list of the page, and its footer. Each row shows its names, its value and default, the
+// variable that sets it, the options that it needs or excludes, and then its text.
 #include "options/help.h"
 
 #include <algorithm>

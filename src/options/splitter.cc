@@ -2,9 +2,9 @@
 //
 // 1. An argument, "--" and a long option that is not declared need no getopt_long(3). So it never
 //    sees an abbreviation.
-// 2. For any other word it begins anew, with the rest of the command line, and runs until its index
-//    leaves the word: once for a long option, and once for each letter of a cluster. So it keeps no
-//    state between two words.
+// 2. For any other word it is reset and gets the rest of the command line. It is called until its
+//    index leaves the word: once for a long option, and once for each letter of a cluster. So it
+//    keeps no state between two words.
 // 3. After an unknown letter the rest of its cluster is skipped.
 //
 // getopt_long(3) reads the command line from element 1. The element before the word has the place
