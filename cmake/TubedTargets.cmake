@@ -47,7 +47,4 @@ function(tubed_library folder)
   add_library(tubed_${folder} STATIC ${arg_SOURCES})
   target_include_directories(tubed_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tubed_${folder} PUBLIC ${arg_DEPENDS} PRIVATE tubed_options)
-  if(TUBED_FUZZ)  # only what is fuzzed: the counters make a test's own code a quarter dearer to compile
-    target_compile_options(tubed_${folder} PRIVATE -fsanitize=fuzzer-no-link)
-  endif()
 endfunction()
