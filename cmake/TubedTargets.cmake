@@ -32,10 +32,19 @@ function(tubed_optimize_less target level)
   endif()
 endfunction()
 
+# tubed_seldom(target): compiles code that runs seldom with -O1 in such a build, and with -O0 if it has a sanitizer.
+function(tubed_seldom target)
+  if(TUBED_SANITIZE)
+    tubed_optimize_less(${target} -O0)
+  else()
+    tubed_optimize_less(${target} -O1)
+  endif()
+endfunction()
+
 # tubed_small(target): builds code that runs seldom for size, each file by itself. The headers of
 # command lines and settings generate much code whose speed does not matter.
 function(tubed_small target)
-  tubed_optimize_less(${target} -O1)
+  tubed_seldom(${target})
   if(NOT TUBED_QUICK_BUILD)
     target_compile_options(${target} PRIVATE -Os -fno-lto)
   endif()
