@@ -1,8 +1,9 @@
-// tubed: reads the settings, does the task that the command line names, or serves.
+// tubed: reads the settings, then runs the task that the command line names, or serves.
 //
-// The order of serve() matters: the listeners and the pid file are opened before the user changes,
-// as ports and directories may need root; the journal is recovered after it, as its files belong to
-// that user. The exit codes are in os/exit_codes.h and config/command_line.h.
+// The order of steps in serve() matters. The listeners and the pid file are opened before the user
+// changes, because ports and directories may need root. The journal is recovered afterwards,
+// because its files belong to that user. The exit codes are in os/exit_codes.h and
+// config/command_line.h.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -63,27 +64,27 @@ void warn_of_few_descriptors(os::Log& log, const Settings& settings) {
   }
 }
 
-// Before the first loop: libuv aborts for want of a descriptor, and so do parts of the server that
-// are made before any of its errors can be reported.
+// Runs before the first loop: without a free descriptor, libuv aborts, and so do parts of the
+// server that are made before an error can be reported.
 Result<void> expect_descriptors(Task task) {
   constexpr std::size_t kServer = 32;
   constexpr std::size_t kTask = 16;
-  os::raise_descriptor_limit();  // a backup has all segments open at once
+  os::raise_descriptor_limit();  // a backup has all segments open at the same time
   return os::expect_descriptors(task == Task::serve ? kServer : kTask);
 }
 
-// Whether no other machine can connect to it.
+// True if no other machine can connect to it.
 bool is_local(const os::InheritedSocket& inherited) {
   const auto address = parse_listen(os::local_address(inherited.socket));
   return inherited.is_unix || (address && is_local(*address));
 }
 
 struct Refusal {
-  int code;  // of a start
+  int code;  // exit code of a start
   std::string message;
 };
 
-// Why this process cannot serve with these settings, before it opens anything.
+// Returns the reason why this process cannot serve with these settings. Opens nothing.
 std::optional<Refusal> refusal_of(const Settings& settings) {
   if (settings.cluster.enabled() && !os::may_open_tcp()) {
     return Refusal{os::kExitCannotListen,
@@ -94,8 +95,8 @@ std::optional<Refusal> refusal_of(const Settings& settings) {
   return std::nullopt;
 }
 
-// Reads the files that the settings name, as a start does. Its errors are those of a start, and so
-// are its warnings: a reload and an upgrade of a package are refused if this fails.
+// Reads the files that the settings name, as a start does, with the same errors and warnings. A
+// reload and an upgrade of the package are refused if this fails.
 int check_settings(const CommandLine& line, const Settings& settings) {
   const auto refusal = refusal_of(settings);
   if (refusal && !TUBED_PLANTED(refused_settings_pass_the_check))
@@ -139,7 +140,7 @@ int serve(const CommandLine& line, const Settings& settings) {
       return fail(os::kExitNoUser, changed.error().message);
     }
   }
-  // As the user whose processes are counted.
+  // After the change of user: the limit of processes is that user's.
   const bool uses_files = !settings.journal_directory.empty();
   if (auto started = uses_files ? loop::start_thread_pool() : Result<void>(); !started) {
     return fail(os::kExitNoResources, started.error().message);
@@ -147,7 +148,7 @@ int serve(const CommandLine& line, const Settings& settings) {
   if (auto recovered = server.recover(); !recovered) {
     return fail(os::kExitJournal, recovered.error().message);
   }
-  os::trim_heap();  // that recovery used
+  os::trim_heap();  // frees what recovery used
   if (auto begun = server.begin_test_mode(); !begun) {
     return fail(kExitConfig, begun.error().message);
   }
@@ -187,7 +188,7 @@ int run(std::span<const char* const> args) {
   return serve(line, settings.value());
 }
 
-// Printed text may still be in a buffer. Output that is incomplete is a failure.
+// Flushes standard output. Incomplete output is a failure.
 int finish_output(int code) {
   const bool complete = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (complete || code != 0) return code;
@@ -201,7 +202,7 @@ int main(int argc, char** argv) {
   try {
     return finish_output(
         run(std::span<const char* const>(argv, static_cast<std::size_t>(argc)).subspan(1)));
-  } catch (const std::system_error& error) {  // of fmt::print()
+  } catch (const std::system_error& error) {  // from fmt::print()
     return fail(os::kExitOutput, error.what());
   }
 }

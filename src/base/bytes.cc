@@ -10,13 +10,12 @@ namespace tubed {
 
 namespace {
 
-// Small bodies only: they have few sizes, and their cells are smaller than those of their jobs. In
-// the worst case one body of each slab remains, for every size; the slabs kept are then still few
-// in comparison with the jobs' memory.
+// Only small bodies: they have few sizes, and their cells are smaller than the jobs' own. Even if
+// one body of every size keeps its slab, those slabs are few compared with the memory of the jobs.
 constexpr std::size_t kMaxBytesInSlab = 64;
 
-// Of this thread: false while it has a BytesOnHeap. Initialized with true, so that the program has
-// .tdata and not .tbss: mold 1.10 can make an invalid RELRO segment with a small .tbss.
+// False while this thread has a BytesOnHeap. Initialized to true to place it in .tdata rather than
+// .tbss: mold 1.10 can write an invalid RELRO segment for a small .tbss.
 constinit thread_local bool uses_slab = true;
 
 bool is_in_slab(std::size_t bytes) {

@@ -1,10 +1,10 @@
-// Bytes: an immutable, reference-counted run of bytes, a job's body.
+// Bytes: an immutable, reference-counted run of bytes, such as a job's body.
 //
-// All copies of the handle share ownership, so that a reply can still refer to the body of a job
-// that was deleted meanwhile. Written once, between allocate() and the first copy. The count is not
-// atomic: a Bytes and all its copies belong to one thread. Small bodies are in the pool of the
-// loop's thread (base/slab_pool.h); any other thread that has Bytes, as a reader of a journal does,
-// needs a BytesOnHeap.
+// Copies of the handle share ownership: a reply may still refer to the body of a job that has been
+// deleted. The bytes are written once, between allocate() and the first copy. The count is not
+// atomic: a Bytes and all its copies belong to one thread. Small bodies are in the slab pool of the
+// loop's thread (base/slab_pool.h); any other thread that uses Bytes, such as a reader of a
+// journal, needs a BytesOnHeap.
 #pragma once
 
 #include <cstdint>
@@ -27,24 +27,25 @@ class Bytes {
     std::swap(block_, other.block_);
     return *this;
   }
-  // Most handles that end are empty.
+  // Most handles are empty when they are destroyed.
   [[gnu::always_inline]] ~Bytes() {
     if (block_ != nullptr && --block_->references == 0) release(block_);
   }
 
-  // `size` uninitialised bytes, or an empty handle (operator bool is false) if memory is exhausted.
+  // Returns `size` uninitialised bytes, or an empty handle (operator bool is false) if memory is
+  // exhausted.
   static Bytes allocate(std::uint32_t size);
 
-  // A copy of `text`. Ends the process through the new-handler if memory is exhausted.
+  // Returns a copy of `text`. Ends the process through the new-handler if memory is exhausted.
   static Bytes copy_of(std::string_view text);
 
-  // False for a default-constructed handle; a body of no bytes is true.
+  // False for a default-constructed handle; true for an empty body.
   explicit operator bool() const { return block_ != nullptr; }
 
   std::uint32_t size() const { return block_ == nullptr ? 0 : block_->size; }
   std::string_view view() const { return {block_ == nullptr ? "" : block_->data(), size()}; }
 
-  // The bytes, to be written. Precondition: this is the only handle.
+  // Returns the bytes for writing. Precondition: this is the only handle.
   std::span<char> writable() {
     TUBED_ASSERT(block_ != nullptr && block_->references == 1);
     return {block_->data(), block_->size};
@@ -62,8 +63,8 @@ class Bytes {
   Block* block_ = nullptr;
 };
 
-// While it exists, all bodies that this thread makes and frees are on the heap. Precondition, also
-// of its end: the thread has no Bytes.
+// While it exists, this thread allocates and frees all bodies on the heap. Precondition of the
+// constructor and the destructor: the thread has no Bytes.
 class BytesOnHeap {
  public:
   BytesOnHeap();

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kStep = 8;  // bytes processed at once
 
-// --- With tables, eight bytes a step
+// --- Tables, eight bytes per step
 
 // tables[k][b]: the checksum of the byte b followed by k zero bytes.
 using Tables = std::array<std::array<std::uint32_t, 256>, kStep>;
@@ -50,13 +50,13 @@ std::uint32_t step_with_tables(std::uint32_t crc, const char* at) {
   return next;
 }
 
-// --- With the processor's instruction
+// --- The processor's instruction
 
 #if defined(__x86_64__)
 
 #define TUBED_WITH_CRC __attribute__((target("sse4.2")))
 
-// The compiler's runtime detects the processor once, before main(): a call tests a bit.
+// The compiler's runtime detects the processor once, before main(); this only tests a bit.
 inline bool has_instruction() {
   return __builtin_cpu_supports("sse4.2") != 0;
 }

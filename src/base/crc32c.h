@@ -6,11 +6,11 @@
 
 namespace tubed {
 
-// Continues the checksum `crc` with `bytes`; it begins with 0: crc32c(crc32c(0, a), b) ==
+// Extends the checksum `crc` by `bytes`; the initial value is 0: crc32c(crc32c(0, a), b) ==
 // crc32c(0, ab). Uses the processor's CRC instruction if it has one.
 std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes);
 
-// The same without that instruction; for tests.
+// The same without the instruction, for tests.
 std::uint32_t crc32c_portable(std::uint32_t crc, std::string_view bytes);
 
 }  // namespace tubed

@@ -1,8 +1,8 @@
-// GrowingArray: an array of plain values that grows and shrinks without copying when it is large.
+// GrowingArray: an array of trivial values that grows and shrinks without copying when it is large.
 //
 // realloc(3) moves a large block by remapping its pages, in time that does not depend on its size.
-// std::vector copies instead: for a million entries, that would block the event loop for tens of
-// milliseconds. Ownership: as std::vector, but it can only be moved.
+// std::vector copies the block: for a million entries, that would stall the event loop for tens of
+// milliseconds. Ownership: as std::vector, but move-only.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class GrowingArray {
   const T& operator[](std::size_t i) const { return data_[i]; }
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
-  // Precondition for these: it is not empty.
+  // Precondition of front(), back() and pop_back(): the array is not empty.
   const T& front() const { return data_[0]; }
   const T& back() const { return data_[size_ - 1]; }
   void pop_back() { --size_; }
@@ -47,7 +47,7 @@ class GrowingArray {
     std::swap(capacity_, other.capacity_);
   }
 
-  // O(1) amortised. Throws std::bad_alloc, as std::vector does.
+  // O(1) amortised. Throws std::bad_alloc like std::vector.
   void push_back(const T& value) {
     if (size_ == capacity_) set_capacity(capacity_ == 0 ? kFirstCapacity : 2 * capacity_);
     data_[size_++] = value;

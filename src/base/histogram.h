@@ -1,11 +1,10 @@
-// Histogram: counts how often numbers fell into each bucket of a scale. add() is a few instructions
-// and touches one counter; nothing is allocated after construction.
+// Histogram: counts how many numbers fell into each bucket of a scale. add() takes a few
+// instructions and changes one counter; nothing is allocated after construction.
 //
-// A scale is a type. A scale of listed bounds (BoundedScale) names them, rising, and how many of
-// its numbers make the unit in which they are reported; its few counters are part of the object,
-// and a HistogramView shows them. LogScale computes its many buckets; their counters are on the
-// heap, and at() reads percentiles from them. Invariant: the counts sum up to the number of calls
-// of add().
+// A scale is a type. A BoundedScale lists its bounds in ascending order and says how many of its
+// numbers make the unit in which they are reported. Its few counters are part of the object, and a
+// HistogramView shows them. LogScale computes its many buckets; their counters are on the heap, and
+// at() reads percentiles from them. Invariant: the counts sum to the number of calls of add().
 #pragma once
 
 #include <algorithm>
@@ -22,10 +21,10 @@
 
 namespace tubed {
 
-// The counts of a histogram with listed bounds. Valid while the histogram does not change.
+// The counts of a histogram with a BoundedScale. Valid until the histogram changes.
 struct HistogramView {
   std::span<const std::int64_t> bounds;
-  std::span<const std::uint64_t> counts;  // one for each bound, not cumulative; the last: above all
+  std::span<const std::uint64_t> counts;  // one per bound, not cumulative; then those above
   double sum = 0;
   double per_unit = 1;
 
@@ -35,9 +34,9 @@ struct HistogramView {
     return total;
   }
 
-  // About the smallest number that at least `share` (0 to 1) of all do not exceed: it is assumed
-  // that the numbers of a bucket are evenly distributed. The last bound for a number above all
-  // bounds; 0 if no number was added. O(bounds).
+  // Returns approximately the smallest number that at least `share` (0 to 1) of all numbers do not
+  // exceed, assuming that the numbers of a bucket are evenly distributed. Numbers above all bounds
+  // give the last bound. 0 if no number was added. O(bounds).
   std::int64_t at(double share) const {
     const double wanted = share * static_cast<double>(total());
     double seen = 0;
@@ -64,16 +63,16 @@ concept BoundedScale = requires {
 template <class Scale>
 class Histogram {
  public:
-  // O(bounds), or O(1) with a scale that computes its buckets.
+  // O(bounds); O(1) with LogScale.
   void add(std::int64_t value) {
     ++counts_[bucket_of(value)];
-    // Nanoseconds of many long waits exceed 64 bits.
+    // A double, because the nanoseconds of many long waits exceed 64 bits.
     sum_ += static_cast<double>(value);
   }
   void add(Duration duration) { add(duration.count()); }
 
   double sum() const { return sum_; }
-  // The number of calls of add(). O(buckets).
+  // Returns the number of calls of add(). O(buckets).
   std::uint64_t total() const {
     std::uint64_t total = 0;
     for (const std::uint64_t count : counts_) total += count;
@@ -84,8 +83,8 @@ class Histogram {
     return {.bounds = Scale::kBounds, .counts = counts_, .sum = sum_, .per_unit = Scale::kPerUnit};
   }
 
-  // The smallest number that at least `share` (0 to 1) of all do not exceed, as the middle of its
-  // bucket; 0 if no number was added. O(buckets).
+  // Returns the smallest number that at least `share` (0 to 1) of all numbers do not exceed, as the
+  // middle of its bucket. 0 if no number was added. O(buckets).
   std::int64_t at(double share) const requires(!BoundedScale<Scale>) {
     const double wanted = std::ceil(share * static_cast<double>(total()));
     std::uint64_t seen = 0;
@@ -130,16 +129,15 @@ class Histogram {
   double sum_ = 0;
 };
 
-// For latencies of any length, with three digits. Numbers below 2048 have a bucket each; above,
-// each power of two is cut into 1024 buckets, so that a bucket is at most 0.1 % wide. Numbers from
-// 2^kMaxBits on count as the largest, negative numbers as 0.
+// For latencies of any length, to three digits. Numbers below 2048 have a bucket each. Above that,
+// each power of two is divided into 1024 buckets, so a bucket is at most 0.1 % wide. Larger numbers
+// count as 2^kMaxBits - 1, negative numbers as 0.
 struct LogScale {
   static constexpr unsigned kMaxBits = 44;  // nanoseconds: four hours
 
   static constexpr std::size_t bucket_of(std::int64_t value) {
     const auto number = static_cast<std::uint64_t>(std::clamp<std::int64_t>(value, 0, kLargest));
-    // With shift s > 0 the rest is kSteps to 2 * kSteps - 1, so that the buckets follow one
-    // another.
+    // With shift s > 0, the shifted number is kSteps to 2 * kSteps - 1: the buckets are contiguous.
     const unsigned shift = shift_of(number);
     return static_cast<std::size_t>(shift * kSteps + (number >> shift));
   }
@@ -155,7 +153,7 @@ struct LogScale {
   static constexpr std::uint64_t kSteps = 1U << kStepBits;
   static constexpr std::int64_t kLargest = (std::int64_t{1} << kMaxBits) - 1;
 
-  // How many low bits of `number` do not change its bucket.
+  // Returns how many low bits of `number` do not affect its bucket.
   static constexpr unsigned shift_of(std::uint64_t number) {
     const auto bits = static_cast<unsigned>(std::bit_width(number));
     return bits > kStepBits + 1 ? bits - kStepBits - 1 : 0;
@@ -166,7 +164,7 @@ struct LogScale {
   static_assert(kMaxBits - kStepBits + 1 == 35);
 };
 
-// For times of up to hours, reported in seconds.
+// For durations of up to an hour, reported in seconds.
 struct LongTimeScale {
   static constexpr std::array<std::int64_t, 8> kBounds = {
       1'000'000,      10'000'000,     100'000'000,     1'000'000'000,
@@ -174,7 +172,7 @@ struct LongTimeScale {
   static constexpr double kPerUnit = 1e9;
 };
 
-// For times of milliseconds at most, reported in seconds.
+// For durations of up to a second, reported in seconds.
 struct ShortTimeScale {
   static constexpr std::array<std::int64_t, 10> kBounds = {
       100'000,   200'000,    500'000,    1'000'000,   2'000'000,
@@ -182,7 +180,7 @@ struct ShortTimeScale {
   static constexpr double kPerUnit = 1e9;
 };
 
-// For numbers of things.
+// For counts.
 struct CountScale {
   static constexpr std::array<std::int64_t, 10> kBounds = {1,  2,   5,   10,  20,
                                                            50, 100, 200, 500, 1000};

@@ -1,8 +1,8 @@
-// IndexSet: a set of small dense numbers, one bit each, with a summary bit for every 64 of them, so
-// that the intersection of two sets is found without walking either of them.
+// IndexSet: a set of small, dense numbers, one bit each. A summary bit for every 64 of them lets an
+// intersection skip the words that are zero in either set.
 //
-// Its memory grows with the largest number inserted. Invariant: bit i of `summary_` is set exactly
-// if word i of `words_` is not zero.
+// Memory grows with the largest number inserted. Invariant: bit i of `summary_` is set exactly if
+// word i of `words_` is not zero.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class IndexSet {
     return word < words_.size() && (words_[word] & bit(index)) != 0;
   }
 
-  // O(1), amortised over the growth.
+  // O(1) amortised.
   void insert(std::uint32_t index) {
     const std::size_t word = index / kBits;
     if (word >= words_.size()) [[unlikely]]
@@ -61,7 +61,7 @@ class IndexSet {
   }
 
  private:
-  // Not inlined, so that insert() is short.
+  // Not inlined, to keep insert() short.
   [[gnu::noinline]] void grow(std::size_t word) {
     words_.resize(word + 1);
     summary_.resize(word / kBits + 1);

@@ -1,8 +1,9 @@
-// IndexedHeap: a 4-ary min-heap of items that store their own position, so that any item can be
-// removed or moved in O(log n). The key is stored beside the pointer: comparisons read no item.
+// IndexedHeap: a 4-ary min-heap of items that store their own position, so any item can be removed
+// or moved in O(log n). Keys are stored next to the pointers: comparisons do not touch the items.
 //
-// Ownership: the heap owns its array and never the items. Invariant: for each item in the heap,
-// `item->*Index` is its position; keys are unique or ties do not matter to the caller.
+// Ownership: the heap owns its array, not the items. Invariant: for each item in the heap,
+// `item->*Index` is its position. Keys are unique, or the caller does not depend on the order of
+// ties.
 #pragma once
 
 #include <algorithm>
@@ -28,20 +29,20 @@ class IndexedHeap {
   Item* top() const { return entries_.front().item; }
   const Key& top_key() const { return entries_.front().key; }
 
-  // The same, or null.
+  // Returns the item with the smallest key, or null.
   Item* first() const { return entries_.empty() ? nullptr : entries_.front().item; }
 
-  // Some item, whose removal is O(1). Precondition: !empty().
+  // Returns an item that can be removed in O(1). Precondition: !empty().
   Item* last() const { return entries_.back().item; }
 
-  // O(log n), amortised over the growth of the array. Precondition: the item is in no heap.
+  // O(log n) amortised. Precondition: the item is in no heap.
   void push(const Key& key, Item* item) {
     TUBED_ASSERT(item->*Index == kNotInHeap);
     entries_.push_back({key, item});
     sift_up(entries_.size() - 1);
   }
 
-  // Precondition for both: the item is in this heap. O(log n).
+  // Precondition of erase() and update(): the item is in this heap. O(log n).
   [[gnu::always_inline]] void erase(Item* item) {
     const std::size_t place = place_of(item);
     item->*Index = kNotInHeap;
@@ -52,7 +53,7 @@ class IndexedHeap {
   }
   void update(const Key& key, Item* item) { place_and_sift(place_of(item), {key, item}); }
 
-  // Pushes, moves or removes the item, so that it is in the heap exactly if `wanted`.
+  // Makes the heap contain the item exactly if `wanted`, with this key.
   void set(bool wanted, const Key& key, Item* item) {
     const bool inside = item->*Index != kNotInHeap;
     if (wanted && inside) {
@@ -73,7 +74,7 @@ class IndexedHeap {
   // Calls visit(item) for the `count` items with the smallest keys, in order. O(count log count).
   template <class Visit>
   void visit_smallest(std::size_t count, Visit visit) const {
-    // The places of items whose parents were visited, as a heap.
+    // A heap of the places that are not yet visited although their parents are.
     std::vector<std::size_t> open;
     const auto later = [this](std::size_t a, std::size_t b) {
       return entries_[b].key < entries_[a].key;
@@ -121,7 +122,7 @@ class IndexedHeap {
     entry.item->*Index = static_cast<std::uint32_t>(place);
   }
 
-  // Puts `entry` into the free `place` and moves it to its position.
+  // Puts `entry` into the free `place` and restores the order of the heap.
   void place_and_sift(std::size_t place, const Entry& entry) {
     entries_[place] = entry;
     if (place > 0 && entry.key < entries_[parent(place)].key) {
@@ -158,8 +159,8 @@ class IndexedHeap {
     put_at(place, entry);
   }
 
-  // Halves the array when it is a quarter full: a heap that was large gives its memory back, at
-  // amortised O(1).
+  // Halves the array when less than a quarter is in use, so a heap that was large returns its
+  // memory. O(1) amortised.
   void shrink() {
     if (entries_.capacity() > kKeptCapacity && entries_.size() < entries_.capacity() / 4) {
       entries_.set_capacity(entries_.capacity() / 2);

@@ -1,7 +1,7 @@
-// IntrusiveList: a doubly linked list whose links are members of the items: O(1) to append and to
-// remove any item, without allocation.
+// IntrusiveList: a doubly linked list whose links are members of the items. Appends and removes any
+// item in O(1), without allocation.
 //
-// Ownership: none. Invariant: through one pair of links, an item is in at most one list.
+// Ownership: none. Invariant: with one pair of links, an item is in at most one list.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How much a log says, and in which form. In the order of the words in config/table.cc.
+// The verbosity and the format of a log, in the order of the words in config/table.cc.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace tubed {
 
 enum class LogLevel : std::uint8_t { error, warning, info, debug };
 
-// `auto` is a keyword of C++; in the settings it is "auto".
+// `automatic` is "auto" in the settings; `auto` is a keyword of C++.
 enum class LogFormat : std::uint8_t { automatic, text, journald, json };
 
 }  // namespace tubed

@@ -1,4 +1,4 @@
-// Overloaded: combines function objects into one, for std::visit with a case for each alternative.
+// Overloaded: combines function objects into one, for std::visit with one case per alternative.
 //   std::visit(Overloaded{[](const Added& added) { … }, [](const auto& other) { … }}, fact);
 #pragma once
 

@@ -1,12 +1,12 @@
-// Planted faults: a build for tests can put a mended or feared fault back, so that a test shows
-// that it finds the fault (tests/planted/CMakeLists.txt).
+// Planted faults: a build for tests can bring a fixed or a feared fault back, to show that a test
+// finds it (tests/planted/CMakeLists.txt).
 //
 //   if (TUBED_PLANTED(name)) …    // the fault
 //
 // TUBED_PLANTED(name) is the constant false, except in builds with the option TUBED_PLANTS, which
-// no package and no release has. There it is true while the environment variable TUBED_PLANT has
-// the value `name`. tools/check-includes requires a scenario for each name, and refuses markers in
-// headers, which have hot code.
+// no package and no release uses. There it is true if the environment variable TUBED_PLANT is
+// `name`. tools/check-includes requires a scenario for each name, and refuses markers in headers,
+// because headers have hot code.
 #pragma once
 
 #ifdef TUBED_WITH_PLANTS

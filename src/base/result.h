@@ -11,9 +11,9 @@
 
 namespace tubed {
 
-// One line for the operator: the operation, its object, and the reason.
+// One line for the operator: the operation, its object and the reason.
 struct Error {
-  // Distinguishes the errors that the operator or the caller handles differently.
+  // Errors that the operator or the caller handles differently.
   enum class Kind : std::uint8_t {
     other,
     damaged,   // stored data is altered or incomplete
@@ -71,7 +71,7 @@ class [[nodiscard]] Result<void> {
   bool ok() const { return ok_; }
   explicit operator bool() const { return ok_; }
 
-  // Precondition: ok(). For TRY, which also takes a Result without a value.
+  // Precondition: ok(). Makes TRY work with Result<void>.
   void value() const { TUBED_ASSERT(ok_); }
 
   // Precondition: !ok().
@@ -91,13 +91,14 @@ class [[nodiscard]] Result<void> {
 
 }  // namespace tubed
 
-// The value of a Result; returns its error from the calling function if it has none.
+// Evaluates to the value of a Result; if it is an error, returns the error from the calling
+// function.
 //   auto file = TRY(storage.open(name));
 //   TRY(storage.sync(file));
-// A statement expression, as g++ and clang have it: C++ has no expression that returns.
+// Uses a statement expression of g++ and clang: no expression of standard C++ returns.
 #define TRY(...) TUBED_TRY(TUBED_TRY_NAME(try_result_, __COUNTER__), __VA_ARGS__)
 
-// A unique name for each TRY, as one may be in a lambda within another.
+// Makes the name unique for each TRY: a lambda in the argument may contain another TRY.
 #define TUBED_TRY_NAME(prefix, number) TUBED_TRY_JOIN(prefix, number)
 #define TUBED_TRY_JOIN(prefix, number) prefix##number
 #define TUBED_TRY(name, ...)                        \

@@ -38,18 +38,18 @@
 namespace tubed {
 namespace {
 
-// A multiple of the kernel's page, which has 4 KiB on x86 and up to 64 KiB elsewhere.
+// A multiple of the kernel's page size: 4 KiB on x86, up to 64 KiB elsewhere.
 #if defined(__x86_64__) || defined(__i386__)
 constexpr std::size_t kPageBytes = 16 * 1024;
 #else
 constexpr std::size_t kPageBytes = 64 * 1024;
 #endif
-// Address space is reserved in regions of this size and never released. Its memory is, by page.
+// The size of a region. Its address space is never released; its memory is, page by page.
 constexpr std::size_t kRegionBytes = 32 * 1024 * 1024;
 // Free pages whose memory is kept for the next allocation.
 constexpr std::size_t kSparePages = 256 * 1024 / kPageBytes;
 
-// The address sanitizer reports an access to forbidden memory.
+// Makes the address sanitizer report accesses to this memory.
 void forbid([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef TUBED_ADDRESS_SANITIZER
   ASAN_POISON_MEMORY_REGION(memory, bytes);
@@ -78,8 +78,7 @@ class Pages {
   void give(char* page) {
     bytes_ -= kPageBytes;
     permit(page, kPageBytes);
-    // The address range stays mapped: unmapping single pages would split regions into many
-    // mappings.
+    // The range stays mapped: unmapping single pages would split the region into many mappings.
     const bool is_spare =
         spare_.size() < kSparePages || ::madvise(page, kPageBytes, MADV_DONTNEED) != 0;
     (is_spare ? spare_ : returned_).push_back(page);
@@ -112,11 +111,11 @@ class Pages {
     return true;
   }
 
-  std::vector<char*> spare_;     // free, with their memory
+  std::vector<char*> spare_;     // free, with memory
   std::vector<char*> returned_;  // free, without memory
-  char* unused_ = nullptr;       // the part of the last region that was never used
+  char* unused_ = nullptr;       // never used part of the last region
   char* end_ = nullptr;
-  std::size_t bytes_ = 0;  // of the pages in use
+  std::size_t bytes_ = 0;  // in pages in use
 };
 
 struct FreeCell {
@@ -125,7 +124,7 @@ struct FreeCell {
 
 // The header of a slab, at the front of its page.
 struct Slab {
-  Slab* previous;  // links of the list of slabs that have a free cell
+  Slab* previous;  // neighbours in the list of slabs with a free cell
   Slab* next;
   FreeCell* free;
   std::uint32_t fresh;  // offset of the first cell that was never used
@@ -134,10 +133,10 @@ struct Slab {
 constexpr std::size_t kFirstCell = 64;
 static_assert(sizeof(Slab) <= kFirstCell);
 
-// All slabs whose cells have one size.
+// The slabs with cells of one size.
 class SizeClass {
  public:
-  // A cell of `bytes` bytes, of which the object uses `asked`.
+  // Returns a cell of `bytes` bytes, of which the object uses `asked`.
   void* take(Pages& pages, std::size_t bytes, std::size_t asked) {
     if (first_ == nullptr && !add_slab(pages)) return nullptr;
     Slab* const slab = first_;
@@ -163,8 +162,8 @@ class SizeClass {
     permit(cell, bytes);
     slab->free = new (cell) FreeCell{slab->free};
     forbid(cell, bytes);
-    // The last slab with a free cell is kept, so that a single job that is put and deleted
-    // repeatedly does not allocate a slab each time.
+    // Keeps the last slab with a free cell, so that a job that is put and deleted repeatedly does
+    // not allocate a slab each time.
     if (--slab->used > 0 || (slab->previous == nullptr && slab->next == nullptr)) return;
     unlink(slab);
     pages.give(reinterpret_cast<char*>(slab));
@@ -204,7 +203,7 @@ class SizeClass {
   Slab* first_ = nullptr;
 };
 
-// The sizes of cells are the multiples of this many bytes.
+// Cell sizes are multiples of this.
 constexpr std::size_t kCellStep = 8;
 constexpr std::size_t kClasses = SlabPool::kMaxBytes / kCellStep;
 
@@ -220,7 +219,7 @@ struct Pool {
   std::array<SizeClass, kClasses> classes;
 };
 
-// Never destroyed, as objects of static storage duration may outlive it.
+// Never destroyed: objects of static storage duration may outlive it.
 Pool& pool() {
   static Pool& all = *new Pool;
   return all;

@@ -1,13 +1,13 @@
-// SlabPool: memory for very many small objects of few sizes, as malloc is for objects of any size.
+// SlabPool: an allocator for very many small objects of few sizes.
 //
-// A slab is a page that is divided into cells of one size, without a header on each cell, so that a
-// job costs its own bytes and no more. A slab whose cells are all free is returned to the system at
-// once: a queue that was long and is short again gives its memory back. One object that remains
-// keeps its slab, which serves only objects of the same size; large objects and objects of many
-// sizes therefore do not belong here.
+// A slab is a page divided into cells of one size. Cells have no header, so a job costs only its
+// own bytes. A slab whose cells are all free is returned to the system at once: a queue that was
+// long and is short again frees its memory. A single remaining object keeps its whole slab, which
+// only objects of the same size can use; large objects and objects of many sizes therefore do not
+// belong here.
 //
-// Ownership: the pool owns the slabs and never the objects. The process has one pool, which belongs
-// to one thread: the loop's thread makes and frees all objects in it.
+// Ownership: the pool owns the slabs, never the objects. The process has one pool, which belongs to
+// the loop's thread: only that thread creates and frees objects in it.
 #pragma once
 
 #include <cstddef>
@@ -18,31 +18,32 @@ namespace tubed {
 
 class SlabPool {
  public:
-  // The largest cell.
+  // The size of the largest cell.
   static constexpr std::size_t kMaxBytes = 256;
 
-  // A cell of at least `bytes` bytes, aligned to 8; null if memory is exhausted. O(1).
+  // Returns a cell of at least `bytes` bytes, aligned to 8; null if memory is exhausted. O(1).
   // Precondition: 0 < bytes <= kMaxBytes.
   static void* allocate(std::size_t bytes);
 
-  // Frees a cell; null is allowed. O(1). Precondition: it was allocated with the same `bytes`.
+  // Frees a cell; ignores null. O(1). Precondition: it was allocated with the same `bytes`.
   static void free(void* cell, std::size_t bytes);
 
-  // As allocate(), but calls the new-handler if memory is exhausted, and then throws
-  // std::bad_alloc, as operator new does.
+  // Like allocate(), but on exhausted memory calls the new-handler and then throws std::bad_alloc,
+  // as operator new does.
   static void* allocate_or_throw(std::size_t bytes);
 
-  // Bytes of all slabs in use.
+  // Returns the bytes of all slabs in use.
   static std::size_t memory();
 };
 
-// A base class: the objects of derived classes are in slabs.
+// A base class that allocates objects of derived classes in slabs.
 struct InSlab {
   static void* operator new(std::size_t bytes) { return SlabPool::allocate_or_throw(bytes); }
   static void operator delete(void* cell, std::size_t bytes) { SlabPool::free(cell, bytes); }
 };
 
-// An allocator for the nodes of a standard container; its larger arrays come from the heap.
+// An allocator for the nodes of a standard container. Arrays, such as the buckets of a hash table,
+// come from the heap.
 template <class T>
 struct SlabAllocator {
   using value_type = T;

@@ -1,7 +1,6 @@
 // Time in the pure folders: a number that the caller passes in. They read no clock.
 //
-// Time is monotonic and in nanoseconds. It may be negative: a job that is older than the process
-// was created before the clock's zero.
+// Time is monotonic, in nanoseconds. It may be negative: a job may be older than the clock's zero.
 #pragma once
 
 #include <chrono>
@@ -9,7 +8,7 @@
 
 namespace tubed {
 
-// The clock of Time. It has no now(), so that nothing can read it: the caller passes the time in.
+// The clock type of Time. It has no now(): the caller passes the time in.
 struct MonotonicTimeline {
   using rep = std::int64_t;
   using period = std::nano;
@@ -22,7 +21,7 @@ using Time = std::chrono::time_point<MonotonicTimeline, Duration>;
 // "No deadline": later than any time that occurs.
 inline constexpr Time kNever = Time::max();
 
-// Whole seconds in `d`, rounded down, never negative.
+// Returns the whole seconds in `d`, rounded down, never negative.
 constexpr std::int64_t whole_seconds(Duration d) {
   return d.count() <= 0 ? 0 : std::chrono::duration_cast<std::chrono::seconds>(d).count();
 }

@@ -1,4 +1,4 @@
-// Tests for all zeros at the speed of memory: files of the journal contain megabytes of zeros.
+// Checks for zeros at the speed of memory: files of the journal contain megabytes of them.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace tubed {
 
-// Also true for no bytes. O(bytes).
+// True if all bytes are zero or `bytes` is empty. O(bytes).
 inline bool all_zeros(std::string_view bytes) {
-  if (bytes.size() < sizeof(std::uint64_t)) {  // as between the fields of each record
+  if (bytes.size() < sizeof(std::uint64_t)) {  // for example between the fields of a record
     char any = 0;
     for (const char byte : bytes) any = static_cast<char>(any | byte);
     return any == 0;

@@ -14,7 +14,7 @@ Bridge::Bridge(Loop& loop, std::unique_ptr<Channel> outer, std::unique_ptr<Chann
 }
 
 void Bridge::Side::on_ready(Readiness ready) {
-  // A half-close is found by the read that returns the end, after the bytes before it.
+  // The read that returns the end, after all bytes before it, finds a half-close.
   if (ready.broken) bridge.broken_ = true;
   bridge.run();
 }
@@ -28,7 +28,7 @@ void Bridge::run() {
   update_interest();
 }
 
-// One read and one write. False: a connection is lost.
+// Makes one read and one write. Returns false if a connection is lost.
 bool Bridge::pass(Side& from, Side& to) {
   if (from.empty() && !from.input_ended) {
     const os::Transfer got = from.channel->read(std::span<char>(from.buffer));

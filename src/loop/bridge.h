@@ -1,7 +1,8 @@
 // Bridge: passes bytes between two channels, in both directions, until both have ended.
 //
-// For a server that works on a socket of its own and knows nothing of TLS. A direction buffers what
-// one read brings, at most kBufferBytes, and reads again when that is written.
+// It connects TLS to a server that works on a socket of its own and knows nothing of TLS. Each
+// direction buffers the bytes of one read, at most kBufferBytes, and reads again when they are
+// written.
 #pragma once
 
 #include <array>
@@ -19,17 +20,17 @@ class Bridge {
   // How long the outer peer may take to end its side after the inner peer has.
   static constexpr Duration kLinger = std::chrono::seconds(2);
 
-  // `ended` is called once, and destroys the bridge. `loop` outlives it.
+  // Calls `ended` once; it destroys the bridge. `loop` outlives the bridge.
   Bridge(Loop& loop, std::unique_ptr<Channel> outer, std::unique_ptr<Channel> inner,
          std::function<void()> ended);
   Bridge(const Bridge&) = delete;
   Bridge& operator=(const Bridge&) = delete;
 
-  // True if the outer peer sends nothing more, or its connection is lost. One system call.
+  // True if the outer peer sends nothing more or its connection is lost. One system call.
   bool outer_has_ended() const { return outer_.channel->has_ended(); }
 
  private:
-  // One of the two channels, and the bytes that were read from it and not written to the other.
+  // One of the two channels, and the bytes read from it that the other has not taken yet.
   struct Side final : ChannelOwner {
     Side(Bridge& of, std::unique_ptr<Channel> its_channel)
         : bridge(of), channel(std::move(its_channel)) {}

@@ -6,7 +6,7 @@ namespace tubed::loop {
 
 namespace {
 
-// The bytes of the connection are those of the socket.
+// A channel whose bytes pass through the socket unchanged.
 class PlainChannel final : public PolledSocket {
  public:
   PlainChannel(Loop& loop, os::Socket socket) : PolledSocket(loop, std::move(socket)) {}

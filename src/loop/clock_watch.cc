@@ -10,7 +10,8 @@ namespace tubed::loop {
 
 namespace {
 
-// A step of the wall clock cancels the timer and so makes it readable. Empty: it is not supported.
+// Returns a timer that a step of the wall clock cancels, which makes it readable. Empty: not
+// supported.
 os::Descriptor open_timer() {
   os::Descriptor timer(::timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC));
   itimerspec never{};

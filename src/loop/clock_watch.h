@@ -1,7 +1,7 @@
-// ClockWatch: notices that the wall clock was stepped, or that the machine was suspended.
+// ClockWatch: notices when the wall clock is stepped or the machine was suspended.
 //
-// The kernel reports a step by cancelling a timer that never expires. So no polling is necessary,
-// and an idle process stays idle. A step back is reported as well as a step forward.
+// A timer that never expires is cancelled by the kernel at each step, forward or back. No polling
+// is necessary: an idle process stays idle.
 #pragma once
 
 #include <functional>

@@ -53,7 +53,7 @@ void Connector::on_poll(uv_poll_t* handle, int, int) {
 void Connector::finish(Result<std::unique_ptr<Channel>> result) {
   timer_.disarm();
   stop_watching();
-  const Done done = std::move(done_);  // it may destroy the connector
+  const Done done = std::move(done_);  // may destroy the connector
   done(std::move(result));
 }
 
@@ -61,7 +61,7 @@ Error Connector::failure(const std::string& reason) const {
   return {fmt::format("cannot connect to {}: {}", address_, reason)};
 }
 
-// A socket has one watcher at a time, and the channel is the next.
+// A socket can have only one watcher, and the channel will be the next.
 void Connector::stop_watching() {
   if (handle_.get() == nullptr) return;
   uv_poll_stop(handle_.get());

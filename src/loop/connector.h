@@ -13,20 +13,20 @@
 namespace tubed::loop {
 
 struct ConnectOptions {
-  Duration limit = std::chrono::seconds(1);  // for the connection to be made
-  // The connection is lost if bytes that were sent are not acknowledged for this long. Zero: as the
-  // system has it.
+  Duration limit = std::chrono::seconds(1);  // for connecting
+  // How long sent bytes may be unacknowledged before the connection is lost. Zero: the system's
+  // default.
   Duration user_timeout = {};
   Duration keepalive_idle = std::chrono::seconds(10);
 };
 
 class Connector {
  public:
-  // The connection, with TCP_NODELAY; or one line with the address and the reason.
+  // The connection, with TCP_NODELAY, or one line with the address and the reason.
   using Done = std::function<void(Result<std::unique_ptr<Channel>>)>;
 
-  // Calls `done` once, in a later event of the loop; it may destroy the connector. To destroy the
-  // connector before that cancels the attempt. `loop` outlives it.
+  // Calls `done` once, in a later event of the loop; `done` may destroy the connector. Destroying
+  // the connector earlier cancels the attempt. `loop` outlives the connector.
   Connector(Loop& loop, const std::string& host, std::uint16_t port, const ConnectOptions& options,
             Done done);
   ~Connector();
@@ -44,7 +44,7 @@ class Connector {
   const ConnectOptions options_;
   Done done_;
   std::string address_;  // for errors
-  std::string failed_;   // at once; reported by the timer
+  std::string failed_;   // an immediate failure, which the timer reports
   os::Socket socket_;
   Timer timer_;
   Handle<uv_poll_t> handle_;  // destroyed before `socket_`, which it watches

@@ -1,7 +1,7 @@
-// DirectoryLock: opens the directory of a FileStorage, and takes the lock on it.
+// DirectoryLock: opens the directory of a FileStorage and locks it.
 //
 // file_storage.h describes the lock. The file `lock` also holds a short note about its last owner.
-// Errors are one line that names the directory; Error::Kind::denied means missing permissions.
+// An error is one line that names the directory; Error::Kind::denied means missing permissions.
 #pragma once
 
 #include <string>
@@ -19,20 +19,20 @@ inline constexpr mode_t kFileMode = 0600;
 inline constexpr mode_t kDirectoryMode = 0750;
 
 Result<os::Descriptor> open_directory(const std::string& path);
-// Makes the directory if it does not exist, and syncs its parent. An error if it is not empty.
+// Creates the directory if it does not exist, and syncs its parent. Fails if it is not empty.
 Result<os::Descriptor> open_new_directory(const std::string& path);
 
 // Locks the directory until the process closes any descriptor of the file `lock`. The directory
 // must be readable and writable. The error names the process that holds the lock.
 Result<os::Descriptor> lock_directory(int directory, const std::string& path);
 
-// The note in the file `lock`; at most 64 bytes.
+// Returns the note in the file `lock`, at most 64 bytes.
 std::string read_note(const os::Descriptor& lock);
-// Not synced: the notes are boot ids, and after a loss of power the boot id is another one anyway.
-// If the disk is full, the note becomes empty.
+// Does not sync: the notes are boot ids, which change after a loss of power. If the disk is full,
+// the note becomes empty.
 void write_note(const os::Descriptor& lock, std::string_view note);
 
-// An error whose kind follows from errno.
+// Returns an error whose kind follows from the errno value.
 Error error_of(std::string message, int error);
 
 }  // namespace tubed::loop

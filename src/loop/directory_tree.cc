@@ -24,7 +24,7 @@ Error error_of(const std::string& operation, const std::error_code& code) {
   return as_result(failure(operation)).error();
 }
 
-// The name of the folder that has the name; "": the directory itself.
+// Returns the folder part of a name; "": the directory itself.
 std::string folder_of(const std::string& name) {
   const auto slash = name.rfind('/');
   return slash == std::string::npos ? "" : name.substr(0, slash);
@@ -97,7 +97,7 @@ Result<void> DirectoryTree::remove(const std::string& name) {
   return sync_folder_of(name);
 }
 
-// The syncs of the folders in it are not needed: they are removed too.
+// Syncs no folder within the removed folder, because it is removed too.
 Result<void> DirectoryTree::remove_files(const std::string& name) {
   const std::string path = path_of(name);
   std::error_code code;

@@ -1,9 +1,9 @@
-// DirectoryTree: the names in one directory and its folders, changed durably, one step at a time.
+// DirectoryTree: durable changes to the names in one directory and its folders, one step at a time.
 //
-// Names are relative to the directory: "journal.0000000001", "fetch/cluster". Everything blocks.
-// When a function returns without an error, its effect survives a power loss; after a crash in the
-// middle each of its steps has happened or not. Errors are one line that names the path; a full
-// disk has the kind `no_space`.
+// Names are relative to the directory: "journal.0000000001", "fetch/cluster". All functions block.
+// The effect of a function that returns without an error survives a power loss. After a crash in
+// the middle, each step has either happened or not. An error is one line that names the path; a
+// full disk has the kind `no_space`.
 #pragma once
 
 #include <functional>
@@ -18,22 +18,23 @@ namespace tubed::loop {
 
 class DirectoryTree {
  public:
-  // Called before each step; its error ends the operation, as a crash would. For tests.
+  // Called before each step; an error ends the operation, as a crash would. For tests.
   using Hook = std::function<Result<void>()>;
 
   explicit DirectoryTree(std::string path, Hook before_step = {})
       : path_(std::move(path)), before_step_(std::move(before_step)) {}
 
-  // Of a file or a folder.
+  // True if the file or folder exists.
   Result<bool> exists(const std::string& name) const;
-  // The names in a folder, sorted; "": the directory itself. Empty: there is no such folder.
+  // Returns the names in a folder, sorted; "": the directory itself. Empty if the folder does not
+  // exist.
   Result<std::vector<std::string>> names(const std::string& folder) const;
-  // A new file, whole or not at all.
+  // Creates a file, completely or not at all.
   Result<void> store(const std::string& name, std::string_view contents);
-  // Gives a file or a folder another name, which does not exist.
+  // Renames a file or a folder. The new name must not exist.
   Result<void> move(const std::string& from, const std::string& to);
-  // Removes a file, or a folder with everything in it, if it exists. A crash may leave a part of
-  // the folder.
+  // Removes a file, or a folder with all its contents, if it exists. A crash may leave part of the
+  // folder.
   Result<void> remove(const std::string& name);
 
  private:

@@ -1,9 +1,9 @@
-// write_synced() uses pwritev2() with RWF_DSYNC, which syncs only the given bytes. After an error a
-// second write, without the flag, shows whether the flag is not supported or the sync has failed.
+// write_synced() uses pwritev2() with RWF_DSYNC, which syncs only the given bytes. After an error,
+// a second write without the flag shows whether the flag is unsupported or the sync failed.
 //
-// posix_fallocate() is no substitute for fallocate(): where the file system has no such operation,
-// glibc writes one byte per block, which leaves holes if it is wrong about the block size, and
-// reads bytes that another thread may be writing. Zeros are written instead.
+// posix_fallocate() cannot replace fallocate(): on file systems without the operation, glibc writes
+// one byte per block. That leaves holes if glibc is wrong about the block size, and reads bytes
+// that another thread may be writing. Zeros are written instead.
 #include "loop/file_calls.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ bool is_lack_of_descriptors(int error) {
   return error == EMFILE || error == ENFILE;
 }
 
-// A lack of descriptors is no full disk, whose remedy would not help.
+// Distinguishes a lack of descriptors from a full disk, because the remedies differ.
 std::string text_of(int error) {
   if (!is_lack_of_descriptors(error) || TUBED_PLANTED(no_descriptor_is_a_full_disk))
     return os::error_text(error);
@@ -40,17 +40,17 @@ std::string text_of(int error) {
 }
 
 Outcome failure_of(int error, const std::string& operation) {
-  // A lack of descriptors is temporary too, and prevents another file as a full disk does.
+  // Like a full disk, a lack of descriptors is temporary and prevents the creation of files.
   const bool no_space = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return {
       no_space || is_lack_of_descriptors(error) ? Outcome::Kind::no_space : Outcome::Kind::failed,
       fmt::format("{}: {}", operation, text_of(error))};
 }
 
-// The end of a write.
+// How far a write has come.
 struct WriteResult {
-  int error = 0;             // errno; 0: everything is written
-  std::uint64_t offset = 0;  // in the file, of the first byte that is not written
+  int error = 0;             // errno; 0: everything was written
+  std::uint64_t offset = 0;  // in the file, of the first unwritten byte
 
   bool ok() const { return error == 0; }
 };
@@ -60,11 +60,12 @@ Outcome outcome_of(const WriteResult& written, const std::string& path) {
   return failure_of(written.error, fmt::format("write of {} at {}", path, written.offset));
 }
 
-// Continues after short writes, and with more pieces than one call takes. `flags`: of pwritev2().
+// Continues after short writes and takes more pieces than one call can. `flags` are passed to
+// pwritev2().
 WriteResult write_pieces(int file, std::uint64_t offset, std::span<const std::string_view> pieces,
                          int flags) {
   std::array<iovec, IOV_MAX> vectors;
-  std::size_t written = 0;  // bytes of pieces.front()
+  std::size_t written = 0;  // of pieces.front(), in bytes
   for (;;) {
     int count = 0;
     for (std::size_t i = 0; i < pieces.size() && count < IOV_MAX; ++i) {
@@ -76,7 +77,7 @@ WriteResult write_pieces(int file, std::uint64_t offset, std::span<const std::st
     if (count == 0) return {.offset = offset};
     const ssize_t result = retry_eintr(
         [&] { return ::pwritev2(file, vectors.data(), count, static_cast<off_t>(offset), flags); });
-    if (result == 0) return {EIO, offset};  // otherwise the loop would not end
+    if (result == 0) return {EIO, offset};  // prevents an endless loop
     if (result < 0) return {errno, offset};
     offset += static_cast<std::uint64_t>(result);
     written += static_cast<std::size_t>(result);
@@ -153,7 +154,7 @@ Outcome allocate_range(int file, const std::string& path, std::uint64_t from, st
     return failure(fmt::format("allocation of {} from {} to {}", path, from, to));
   }
   if (Outcome outcome = write_zeros(file, path, from, to); !outcome.ok()) return outcome;
-  return sync_file(file, path);  // some file systems allocate the space only now
+  return sync_file(file, path);  // some file systems allocate the space only here
 }
 
 Outcome overwrite(int file, const std::string& path, std::string_view head, std::uint64_t bytes) {
@@ -177,8 +178,8 @@ Outcome truncate_file(int file, const std::string& path, std::uint64_t bytes) {
 int rename_noreplace(int from_directory, const char* from, int to_directory, const char* to) {
   const int result = ::renameat2(from_directory, from, to_directory, to, RENAME_NOREPLACE);
   if (result == 0 || (errno != EINVAL && errno != ENOSYS)) return result;
-  // This file system does not support the flag. The lock of the directory keeps other processes
-  // from taking the name in the meantime.
+  // The file system does not support the flag. The lock on the directory keeps other processes from
+  // taking the name in the meantime.
   if (::faccessat(to_directory, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
     errno = EEXIST;
     return -1;

@@ -1,31 +1,32 @@
 // How FileStorage works
 //
 // Blocking operations are for start-up and tools. A background operation is a request: a thread of
-// libuv's pool calls its `work`, and the loop's thread then calls its `finish` with the result. A
-// thread of the pool uses the arguments of its operation, the descriptor and path of its file, and
-// the immutable members directory_ and path_; never the state of the storage. It reads the bytes of
-// a write, which their owner keeps unchanged until the completion. At its completion an operation
-// is no longer pending, so a completion may close the file, start operations or destroy the
-// storage.
+// libuv's pool calls its `work`, then the loop's thread calls its `finish` with the result. The
+// pool thread uses only the arguments of the operation, the descriptor and path of its file, and
+// the immutable members directory_ and path_; never the state of the storage. It also reads the
+// bytes of a write, which their owner keeps unchanged until the completion. When a completion is
+// called, its operation is no longer pending: it may close the file, start operations or destroy
+// the storage.
 //
 // Which sync covers which write
 //
-// A write without a sync leaves its bytes in the cache. A later synced write of the same file
-// promises that they are durable too (journal/storage.h). File has three counters for this:
+// A write without a sync leaves its bytes in the cache. A later synced write to the same file must
+// make them durable too (journal/storage.h). File has three counters for this:
 //
 // 1. When a write without a sync is requested, unsynced_started is incremented.
 // 2. When it completes, unsynced_done is incremented.
-// 3. When a sync is requested, it remembers unsynced_done: it covers exactly these writes, and not
-//    those which are still running. When it succeeds, unsynced_covered is raised to that number.
+// 3. When a sync is requested, it records unsynced_done: it covers exactly the completed writes,
+//    not the running ones. When it succeeds, unsynced_covered is raised to that number.
 // 4. A synced write compares unsynced_started with unsynced_covered. If they are equal, it syncs
 //    only its own bytes (write_synced). Otherwise it writes and syncs the whole file, as in step 3.
 //
-// An earlier process may have written a file that is opened, so one write of it is not covered.
+// An earlier process may have written to a file, so opening counts as one write that is not
+// covered.
 //
 // How names become durable
 //
-// A file has the suffix `.new` until it is complete, so that after a crash it exists as a whole or
-// not at all. Recovery removes files with the suffix.
+// An incomplete file has the suffix `.new`, so after a crash a file is either complete or absent.
+// Recovery removes files with the suffix.
 //
 // create, store:
 //   1. Remove NAME.new if a crash has left it, and create it.
@@ -76,14 +77,14 @@ using journal::Sync;
 
 namespace {
 
-// The suffix of a file's name until the file is complete. Recovery removes files with this suffix.
+// The suffix of incomplete files, which recovery removes.
 constexpr std::string_view kUnfinishedSuffix = ".new";
 
 // The note in the file `lock`: this, or the id of the boot in which record_boot() was called.
 constexpr std::string_view kCopyNote = "copy\n";
 
-// Populates the pages of memory that is about to be filled, if the kernel supports it. A page fault
-// for each page would take longer than reading into it.
+// Populates the pages of memory that is about to be filled, if the kernel supports it. One page
+// fault per page would take longer than the read itself.
 void prefault([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
   constexpr std::uintptr_t kPageBytes = 4096;
@@ -182,7 +183,7 @@ Outcome FileStorage::sync_directory() const {
 
 Result<std::vector<FileInfo>> FileStorage::list() {
   const auto failed = [this] { return Error{failure("listing of " + path_).reason}; };
-  // A new descriptor, because the position of the listing belongs to the open directory.
+  // A descriptor of its own, because the position of a listing belongs to the open directory.
   const int own = ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (own < 0) return failed();
   struct CloseStream {
@@ -198,7 +199,7 @@ Result<std::vector<FileInfo>> FileStorage::list() {
     const std::string name = entry->d_name;
     struct stat status {};
     if (::fstatat(directory_.number(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) continue;  // the owner has removed it since
+      if (errno == ENOENT) continue;  // the owner has removed it meanwhile
       return Error{failure("status of " + path_of(name)).reason};
     }
     if (!S_ISREG(status.st_mode) || name == kLockName) continue;
@@ -209,19 +210,19 @@ Result<std::vector<FileInfo>> FileStorage::list() {
 }
 
 Result<FileId> FileStorage::open(const std::string& name) {
-  // To close another descriptor of the file `lock` would end the lock.
+  // Closing another descriptor of the file `lock` would release the lock.
   TUBED_ASSERT(is_plain_name(name) && name != kLockName);
   const auto open_for = [&](int access) {
     return os::Descriptor(
         ::openat(directory_.number(), name.c_str(), access | O_CLOEXEC | O_NOFOLLOW));
   };
   os::Descriptor file = open_for(mode_ == Mode::read_only ? O_RDONLY : O_RDWR);
-  // Compat: beanstalkd's binlogs may be read-only files, and are only read.
+  // Compat: beanstalkd's binlogs may be read-only files; they are only read.
   if (!file && errno == EACCES) file = open_for(O_RDONLY);
   const int error = errno;
   if (!file) return error_of(failure("opening of " + path_of(name)).reason, error);
   const FileId id = add_file(std::move(file), name);
-  file_of(id).unsynced_started = file_of(id).unsynced_done = 1;  // unknown earlier writes
+  file_of(id).unsynced_started = file_of(id).unsynced_done = 1;  // earlier writes are unknown
   return id;
 }
 
@@ -247,7 +248,7 @@ Result<std::string> FileStorage::read(FileId id) {
                      static_cast<off_t>(bytes));
     });
     if (result < 0) return Error{failure(fmt::format("read of {} at {}", file.path, bytes)).reason};
-    if (result == 0) break;  // truncated since
+    if (result == 0) break;  // truncated meanwhile
     bytes += static_cast<std::size_t>(result);
   }
   contents.resize(bytes);
@@ -286,7 +287,7 @@ Result<void> FileStorage::move(const std::string& from, const std::string& to) {
   if (slash != std::string::npos) {
     assert_writable(folder);
     if (::mkdirat(directory_.number(), folder.c_str(), kDirectoryMode) == 0) {
-      // Durable before a file is moved into it.
+      // The folder must be durable before a file is moved into it.
       if (Outcome outcome = sync_directory(); !outcome.ok()) return as_result(std::move(outcome));
     } else if (errno != EEXIST) {
       return as_result(failure("creation of the directory " + path_of(folder)));
@@ -309,8 +310,8 @@ Outcome FileStorage::make_file(const std::string& name, std::string_view head, s
   return publish(name, fill_file(unfinished_name(name), head, bytes, fill, made));
 }
 
-// Steps 4 and 5 of create. `filled`: the outcome of steps 1 to 3. If any step has failed, removes
-// the file.
+// Runs steps 4 and 5 of create. `filled` is the outcome of steps 1 to 3. Removes the file if any
+// step has failed.
 Outcome FileStorage::publish(const std::string& name, Outcome filled) const {
   const int directory = directory_.number();
   const std::string before = unfinished_name(name);
@@ -329,7 +330,7 @@ Outcome FileStorage::publish(const std::string& name, Outcome filled) const {
 Outcome FileStorage::fill_file(const std::string& name, std::string_view head, std::uint64_t bytes,
                                bool fill, os::Descriptor& made) const {
   const std::string path = path_of(name);
-  // After a crash the name may exist. A new file is empty and has the right mode.
+  // A crash may have left the name. A new file is empty and has the right mode.
   if (Outcome outcome = remove_unfinished(name); !outcome.ok()) return outcome;
   made = os::Descriptor(::openat(directory_.number(), name.c_str(),
                                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
@@ -369,7 +370,7 @@ void FileStorage::reuse_file(const std::string& from, const std::string& to, std
   reused.removed_unsynced = !outcome.ok();
 }
 
-// Removes the name if it exists; not durably.
+// Removes the name if it exists, but not durably.
 Outcome FileStorage::remove_unfinished(const std::string& name) const {
   if (::unlinkat(directory_.number(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
   return failure("removal of " + path_of(name));
@@ -406,7 +407,7 @@ void FileStorage::run_in_pool(Work work, Finish finish) {
         own->finish(own->result);
       });
   TUBED_ASSERT(queued == 0);
-  static_cast<void>(request.release());  // the second callback frees it
+  static_cast<void>(request.release());  // now owned by the second callback
 }
 
 template <class Work>
@@ -480,7 +481,7 @@ void FileStorage::sync(FileId file, Done done) {
   run_on_file(file, sync_file, covering_sync(writable_file_of(file), std::move(done)));
 }
 
-// A completion for a sync that starts now: if it succeeds, it covers the writes that are complete
+// Wraps the completion of a sync that starts now: on success it covers the writes that are complete
 // now.
 Done FileStorage::covering_sync(File& file, Done done) {
   return [&file, covered = file.unsynced_done, done = std::move(done)](const Outcome& outcome) {

@@ -1,16 +1,16 @@
-// FileStorage: the implementation of journal/storage.h for a directory of this machine.
+// FileStorage: implements journal/storage.h for a directory of this machine.
 //
 // It owns the descriptor of the directory, the lock on it and the open files, and knows nothing
-// about their contents. Background operations are ordinary blocking calls in libuv's thread pool;
-// they complete on the loop's thread, which is the only thread that may use this class.
-// file_storage.cc explains how operations become durable.
+// about their contents. Background operations are blocking calls in libuv's thread pool; they
+// complete on the loop's thread, the only thread that may use this class. file_storage.cc explains
+// how operations become durable.
 //
-// The lock is a record lock (fcntl) on the file `lock` in the directory, as in beanstalkd, so that
-// a beanstalkd and a tubed exclude each other. Such a lock ends when the process closes any
+// The lock is a record lock (fcntl) on the file `lock` in the directory, as in beanstalkd, so a
+// beanstalkd and a tubed exclude each other. Such a lock ends when the process closes any
 // descriptor of the file, does not exclude its own process, and is not inherited by a child: open a
-// directory once, and after going into the background.
+// directory only once, and after going into the background.
 //
-// no_space, as journal/storage.h defines it, means ENOSPC, EDQUOT or EFBIG, or that no descriptor
+// no_space, as defined by journal/storage.h, means ENOSPC, EDQUOT or EFBIG, or that no descriptor
 // is free. The sync of a file that already had contents never returns it (sync_file in
 // file_calls.h).
 #pragma once
@@ -34,34 +34,34 @@ namespace tubed::loop {
 class FileStorage final : public journal::Storage {
  public:
   enum class Mode : std::uint8_t {
-    owner,      // an existing directory; it is locked until the storage is destroyed
-    create,     // a directory that does not exist yet, or is empty; locked as well
-    read_only,  // not locked; to call an operation that changes something is a bug
+    owner,      // an existing directory; locked until the storage is destroyed
+    create,     // a directory that is empty or does not exist yet; locked as well
+    read_only,  // not locked; operations that change something are bugs
   };
 
-  // The error is one line that names the directory and the reason. If the directory is locked by
-  // another process, it names that process. Makes the process ignore SIGXFSZ, so that reaching its
-  // limit on file sizes is no_space. `loop` outlives the storage.
+  // Opens the directory. The error is one line that names the directory and the reason, or the
+  // process that has locked it. Makes the process ignore SIGXFSZ, so that exceeding its limit on
+  // file sizes is no_space. `loop` outlives the storage.
   static Result<std::unique_ptr<FileStorage>> open(Loop& loop, const std::string& directory,
                                                    Mode mode);
-  // Precondition: not busy(). A thread may still read the bytes of a write.
+  // Precondition: not busy(): a thread may still read the bytes of a write.
   ~FileStorage() override;
 
-  // The file `lock` also holds a note about the last owner; these three are for Mode::owner.
+  // The note in the file `lock` about the last owner; only for Mode::owner.
   //
-  // True if the directory was made by Mode::create, and no owner has called record_boot() since.
+  // True if Mode::create made the directory and no owner has called record_boot() since.
   bool is_copy() const;
   // True if no owner has called record_boot() since the machine was started, or if that is unknown:
-  // bytes that were written and not synced may be lost.
+  // bytes that were written but not synced may be lost.
   bool first_of_boot() const;
   void record_boot();
 
-  // If most writes will be synced, allocated space is also filled with zeros and synced, in the
-  // background. A synced write into it changes no metadata of the file system and takes half the
-  // time; in return every byte is written twice. Holds for operations that are started from now on.
+  // If most writes will be synced, also fills allocated space with zeros and syncs it, in the
+  // background. A synced write into such space changes no metadata of the file system and takes
+  // half the time, but every byte is written twice. Applies to operations started later.
   void expect_synced_writes(bool expected) { zero_fill_ = expected; }
 
-  // True while a background operation is not complete; run the loop to complete it.
+  // True while a background operation is pending; run the loop to complete it.
   bool busy() const { return operations_ != 0; }
 
   Result<std::vector<journal::FileInfo>> list() override;
@@ -70,7 +70,7 @@ class FileStorage final : public journal::Storage {
   Result<std::string> read(journal::FileId file) override;
   Result<void> truncate(journal::FileId file, std::uint64_t bytes) override;
   Result<void> sync_now(journal::FileId file) override;
-  // It is an error if the name exists; the same for create().
+  // Fails if the name exists, like create().
   Result<void> store(const std::string& name, std::string_view contents) override;
   Result<void> remove_now(const std::string& name) override;
   Result<void> move(const std::string& from, const std::string& to) override;
@@ -97,8 +97,8 @@ class FileStorage final : public journal::Storage {
     os::Descriptor descriptor;
     std::string path;
     std::uint32_t operations = 0;
-    // Numbers of writes without a sync: started; completed; covered by a later sync. See "Which
-    // sync covers which write" in file_storage.cc.
+    // Writes without a sync: started, completed, and covered by a later sync. See "Which sync
+    // covers which write" in file_storage.cc.
     std::uint64_t unsynced_started = 0;
     std::uint64_t unsynced_done = 0;
     std::uint64_t unsynced_covered = 0;
@@ -112,7 +112,7 @@ class FileStorage final : public journal::Storage {
   File& writable_file_of(journal::FileId id);
   void assert_writable(std::string_view name) const;
 
-  // For any thread: these functions use only directory_ and path_.
+  // Callable by any thread: these functions use only directory_ and path_.
   std::string path_of(std::string_view name) const;
   journal::Outcome sync_directory() const;
   journal::Outcome make_file(const std::string& name, std::string_view head, std::uint64_t bytes,
@@ -125,7 +125,7 @@ class FileStorage final : public journal::Storage {
   journal::Outcome remove_unfinished(const std::string& name) const;
   journal::Outcome unlink(const std::string& name) const;
 
-  // Calls `work` in a thread of the pool, and then `finish` with its result on the loop's thread.
+  // Calls `work` in a thread of the pool, then `finish` with its result on the loop's thread.
   template <class Work, class Finish>
   void run_in_pool(Work work, Finish finish);
   template <class Work>
@@ -139,11 +139,11 @@ class FileStorage final : public journal::Storage {
   const os::Descriptor lock_;  // empty: read_only
   const Mode mode_;
   std::string last_owner_;  // the contents of the file `lock` when it was locked
-  // Threads of the pool hold references to elements, so elements must not move.
+  // Threads of the pool hold references to elements, so the elements must not move.
   std::unordered_map<journal::FileId, File> files_;
   journal::FileId next_file_ = 1;
-  std::unordered_set<std::string> unsynced_removals_;  // names that are removed, not yet durably
-  std::uint32_t operations_ = 0;  // in the background, of all files and of the directory
+  std::unordered_set<std::string> unsynced_removals_;  // names whose removal is not yet durable
+  std::uint32_t operations_ = 0;  // background operations on files and on the directory
   bool zero_fill_ = false;
 };
 

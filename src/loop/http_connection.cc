@@ -2,18 +2,18 @@
 //
 // libmicrohttpd calls on_request() for the header, for each piece of the body and at the end of the
 // request, and read_part() for each part of the response. When the exchange has to wait, the
-// connection is suspended: libmicrohttpd neither watches it nor calls it until resume(). This holds
-// in each of the three phases:
-// - body: take_body() has taken less than all; libmicrohttpd keeps the rest and passes it again.
+// connection is suspended: libmicrohttpd neither watches nor calls it until resume(). An exchange
+// can wait in three phases:
+// - body: take_body() has not taken all bytes; libmicrohttpd keeps the rest and passes it again.
 // - head: the header is not known; on_request() is called again without data.
 // - parts: next_part() has returned `wait`; read_part() is called again.
 //
-// The exchange may call resume() before the connection is suspended, from within the call that
-// makes it wait. `resumed_` records that, and suspend() resumes at once.
+// The exchange may call resume() within the call that makes it wait, before the connection is
+// suspended. `resumed_` records that, and suspend() resumes at once.
 //
-// libmicrohttpd reads from a connection that it resumes before the response has begun, and closes
-// it if the client has ended its output. A client that does so while an exchange waits is
-// therefore regarded as disconnected, and HttpServer looks for such clients.
+// When libmicrohttpd resumes a connection before the response has begun, it reads from it, and
+// closes it if the client has ended its output. A client that ends its output while an exchange
+// waits therefore counts as disconnected, and HttpServer looks for such clients.
 #include "loop/http_connection.h"
 
 #include <cstring>
@@ -151,7 +151,7 @@ MHD_Result HttpConnection::send(unsigned status, const char* content_type,
   for (const auto& [name, value] : headers)
     MHD_add_response_header(made.get(), name.c_str(), value.c_str());
   MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONNECTION, "close");
-  // Otherwise libmicrohttpd would send the end of a chunked body, without a body.
+  // Otherwise libmicrohttpd would send the end of a chunked body, without the body.
   if (is_head_) MHD_set_response_options(made.get(), MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
   return MHD_queue_response(handle_, status, made.get());
 }
@@ -160,7 +160,7 @@ ssize_t HttpConnection::read_part(char* buffer, std::size_t bytes) {
   server_.note_call();
   if (is_shut_down_) return MHD_CONTENT_READER_END_WITH_ERROR;
   bytes = server_.budget_for(bytes);
-  if (bytes == 0) return 0;  // asks again in the next tick
+  if (bytes == 0) return 0;  // libmicrohttpd asks again in the next tick
   part_.clear();
   resumed_ = false;
   const HttpExchange::Next next = exchange_->next_part(bytes, part_);
@@ -202,12 +202,12 @@ void HttpConnection::wake() {
 bool HttpConnection::has_disconnected(short events) const {
   if ((events & (POLLHUP | POLLERR)) != 0) return true;
   if ((events & POLLRDHUP) == 0) return false;
-  // The client has ended its output. The rest of the body may be waiting in the kernel.
+  // The client has ended its output, but the kernel may still hold the rest of the body.
   char byte = 0;
   return body_ended_ || ::recv(descriptor_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
-// A client of TLS may have left its socket, and the bridge has not run since.
+// A TLS client may have left while the bridge has not run since.
 bool HttpConnection::client_has_left() {
   pollfd watched{.fd = descriptor_, .events = POLLRDHUP, .revents = 0};
   ::poll(&watched, 1, 0);

@@ -27,7 +27,7 @@ class HttpConnection {
     exchanging,  // an exchange has the request
   };
 
-  // `bridge`: to the client, if `descriptor` is not its socket.
+  // `bridge` leads to the client if `descriptor` is not the client's socket.
   HttpConnection(HttpServer& server, MHD_Connection* handle, int descriptor, HttpPeer peer,
                  std::weak_ptr<const Bridge> bridge);
   HttpConnection(const HttpConnection&) = delete;
@@ -38,15 +38,15 @@ class HttpConnection {
   Progress progress() const { return progress_; }
   Time since() const { return since_; }
   int descriptor() const { return descriptor_; }
-  // With an event stream.
+  // True for an event stream.
   bool is_stream() const { return is_stream_; }
-  // The exchange has called begin_waiting().
+  // True if the exchange has called begin_waiting().
   bool waits() const { return waits_; }
-  // The exchange waits for its resume(), and libmicrohttpd does not watch the connection.
+  // True if the exchange waits for resume(), and libmicrohttpd does not watch the connection.
   bool is_suspended() const { return suspended_; }
-  // A part of the response is being made or sent.
+  // True while a part of the response is being made or sent.
   bool makes_parts() const { return makes_parts_ && !suspended_ && exchange_ != nullptr; }
-  // The response was made before the request's body was read.
+  // True if the response was made before the body of the request was read.
   bool leaves_body_unread() const { return leaves_body_unread_; }
   // True if poll(2) has reported for a suspended connection that its client has disconnected.
   bool has_disconnected(short events) const;
@@ -65,8 +65,8 @@ class HttpConnection {
   // --- For the callbacks of libmicrohttpd
 
   void set_target(const char* target) { target_ = target == nullptr ? "" : target; }
-  // The access handler: first with the header of the request, then with each piece of the body,
-  // then without one.
+  // The access handler: called with the header of the request, then with each piece of the body,
+  // then without a piece.
   MHD_Result on_request(const char* method, const char* version, const char* data,
                         std::size_t* bytes);
   // The content reader.
@@ -95,7 +95,7 @@ class HttpConnection {
   const HttpPeer peer_;
   const std::weak_ptr<const Bridge> bridge_;
   std::string target_;
-  std::unique_ptr<HttpExchange> exchange_;  // also of a streamed response
+  std::unique_ptr<HttpExchange> exchange_;  // also makes streamed responses
   std::string part_;
   Progress progress_ = Progress::receiving;
   bool is_head_ = false;

@@ -1,12 +1,12 @@
 // How the bytes of a header are checked
 //
-// libmicrohttpd 0.9.75, that of Debian 12, passes on texts that end with a zero byte. So it drops
-// what follows a zero byte of the client, adds a folded line to the name before it, and takes LF
-// for CR LF: none of that is seen in the texts. But it splits the header in place. `method` is the
-// first byte of the header, whose size it knows, and has put a zero byte in place of each
-// separator, CR and LF. has_plain_lines() walks over these bytes and compares their layout with the
-// layout of a regular header. Other versions check these bytes themselves, and split the
-// header in ways of their own, so that the walk is left out.
+// libmicrohttpd 0.9.75, the version of Debian 12, passes on texts that end with a zero byte. It
+// drops whatever follows a zero byte from the client, joins a folded line to the field before, and
+// accepts LF as CR LF; the texts do not show this. But it splits the header in place: `method`
+// points to the first byte of the header, whose size is known, and each separator, CR and LF has
+// become a zero byte. has_plain_lines() walks over these bytes and compares their layout with that
+// of a regular header. Other versions check these bytes themselves and split the header
+// differently, so they need no walk.
 #include "loop/http_framing.h"
 
 #include <cstring>
@@ -21,7 +21,7 @@ namespace tubed::loop {
 namespace {
 
 constexpr std::string_view kSplitsInPlace = "0.9.75";
-// CR LF, as libmicrohttpd leaves it.
+// CR LF, as libmicrohttpd leaves it after splitting.
 constexpr std::string_view kSplitLineEnd{"\0\0", 2};
 
 // [RFC 9110, section 5.6.2]
@@ -52,8 +52,8 @@ bool has_texts(MHD_Connection* connection) {
   return are_texts;
 }
 
-// Removes the text up to the next zero byte, and that byte. No value: the header has no further
-// zero byte.
+// Removes and returns the text up to the next zero byte, and removes that byte. No value: no
+// further zero byte.
 std::optional<std::string_view> take_text(std::string_view& header) {
   const std::size_t end = header.find('\0');
   if (end == std::string_view::npos) return std::nullopt;
@@ -68,7 +68,7 @@ bool take_line_end(std::string_view& header) {
   return true;
 }
 
-// "name: value" and the end of the line.
+// Removes "name: value" and the end of the line.
 bool take_line(std::string_view& header) {
   const auto name = take_text(header);
   if (!name || !is_header_name(*name)) return false;
@@ -85,7 +85,7 @@ bool has_plain_lines(std::string_view target, MHD_Connection* connection, const 
   if (info == nullptr) return false;
   std::string_view header(method, info->header_size);
   if (take_text(header) != std::string_view(method)) return false;
-  // The target was unescaped in place since, and what follows it must be the version.
+  // The target has been unescaped in place; the version must follow it.
   if (header.size() < target.size() + 1) return false;
   header.remove_prefix(target.size() + 1);
   if (header.data() != version) return false;
@@ -107,7 +107,7 @@ std::optional<HttpResponse> refuse_framing(const HttpRequest& request, MHD_Conne
                                            const char* method, const char* version) {
   const std::size_t lengths = request.count_headers(MHD_HTTP_HEADER_CONTENT_LENGTH);
   const std::size_t encodings = request.count_headers(MHD_HTTP_HEADER_TRANSFER_ENCODING);
-  // libmicrohttpd uses the first header.
+  // libmicrohttpd would use the first header.
   if (lengths + encodings > 1) return bad_framing("the length of the body is ambiguous\n");
   if (!TUBED_PLANTED(http_lenient_header)) {
     if (request.count_headers(MHD_HTTP_HEADER_HOST) > 1)

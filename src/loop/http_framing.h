@@ -1,9 +1,9 @@
-// The framing of requests: whether the header of a request says the same to every reader.
+// Framing of requests: whether all readers agree on the header of a request.
 //
-// A proxy and this server must not disagree about where a request ends or which host it is for. So
-// what RFC 9112 calls invalid, or lets each reader take as it likes, is refused: bytes that a text
-// of a header may not have, lines that end with LF alone or are folded, a second Host, and a body
-// whose length is not clear.
+// A proxy and this server must not disagree about where a request ends or which host it is for.
+// Therefore everything is refused that RFC 9112 calls invalid or leaves to the reader: bytes that
+// header texts may not contain, lines that end with LF alone or are folded, a second Host, and a
+// body of unclear length.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ struct MHD_Connection;
 
 namespace tubed::loop {
 
-// The refusal (400, 501); nothing: the framing is clear. `method` and `version`: as libmicrohttpd
-// has passed them, with the header of `request`, to the access handler. O(header).
+// Returns the refusal (400, 501), or nothing if the framing is clear. `method` and `version` are
+// the arguments of libmicrohttpd's access handler, called with the header of `request`. O(header).
 std::optional<HttpResponse> refuse_framing(const HttpRequest& request, MHD_Connection* connection,
                                            const char* method, const char* version);
 

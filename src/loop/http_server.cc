@@ -61,25 +61,25 @@ namespace {
 
 using Progress = HttpConnection::Progress;
 
-// Memory of one connection, for the header of its request and the buffer of its body or response.
+// Memory of a connection, for the header of its request and the buffer of its body or response.
 constexpr std::size_t kConnectionBytes = 32 * 1024;
 
-// Connections that were accepted last and that make_room() does not shut down.
+// The newest connections, which make_room() does not shut down.
 constexpr std::size_t kSpared = 16;
 
-// The daemon's own bound, which is not reached: TLS handshakes that are under way when all
-// connections are in use add connections beyond kMaxConnections, a few in each tick, and as many
-// are shut down.
+// The daemon's own limit, which is never reached. While all connections are in use, TLS handshakes
+// in progress add connections beyond kMaxConnections, a few per tick, and the same number is shut
+// down.
 constexpr std::size_t kDaemonConnections = 2 * HttpServer::kMaxConnections + HttpServer::kMaxWaits;
 
-// Connections of LingeringClose. A further connection closes the oldest.
+// The limit on LingeringCloses. A further connection closes the oldest.
 constexpr std::size_t kMaxLingering = 16;
 
 constexpr int kMaxFutileRuns = 64;
 constexpr Duration kFutileDelay = std::chrono::milliseconds(20);
 
-// For a connection that cannot be served because no descriptor is free. The Listener adds the last
-// line end.
+// Sent to a connection that cannot be served because no descriptor is free. The Listener adds the
+// last line end.
 constexpr std::string_view kNoDescriptor =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
     "Connection: close\r\n";
@@ -129,7 +129,7 @@ MHD_Daemon* start_daemon(HttpServer& server) {
       MHD_OPTION_END);
 }
 
-// The number of connections for which `predicate` is true and that were not shut down.
+// Counts the connections that satisfy `predicate` and were not shut down.
 template <class Predicate>
 std::size_t count(const std::vector<std::unique_ptr<HttpConnection>>& connections,
                   Predicate predicate) {
@@ -139,8 +139,8 @@ std::size_t count(const std::vector<std::unique_ptr<HttpConnection>>& connection
       }));
 }
 
-// Shuts down the oldest connection with this progress, except event streams and waits. False: none
-// has it.
+// Shuts down the oldest connection with this progress, except event streams and waits. Returns
+// false if no such connection exists.
 bool shut_down_oldest(std::span<const std::unique_ptr<HttpConnection>> connections,
                       Progress progress) {
   for (const auto& connection : connections) {
@@ -183,7 +183,7 @@ HttpServer::HttpServer(Loop& loop, HttpOwner& owner)
 
 HttpServer::~HttpServer() {
   stopping_ = true;
-  // Before the daemon stops: the end of a connection would resume a listener.
+  // Before the daemon stops, because the end of a connection would resume a listener.
   listeners_.clear();
   // The daemon stops only when no connection is suspended.
   for (const auto& connection : connections_) {
@@ -198,7 +198,7 @@ void HttpServer::listen(os::Socket socket, std::string path) {
 
 void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) {
   tls_ = std::move(tls);
-  // A client of TLS cannot read a response before its handshake is done.
+  // A TLS client cannot read a response before its handshake is done.
   for (const auto& listener : listeners_) listener->set_refusal(refusal());
 }
 
@@ -211,7 +211,7 @@ void HttpServer::set_timeouts(std::chrono::seconds idle, Duration total) {
   total_timeout_ = total;
   for (const auto& connection : connections_) connection->set_idle_timeout(idle);
   arm_total_timer();
-  set_work_pending(true);  // the timeout of the daemon may be another
+  set_work_pending(true);  // the timeout of the daemon may have changed
 }
 
 std::size_t HttpServer::exchanges() const {
@@ -256,7 +256,7 @@ void HttpServer::add_to_daemon(os::Socket socket, HttpPeer peer,
   if (connections_.size() >= kDaemonConnections) return;
   opening_peer_ = std::move(peer);
   opening_bridge_ = std::move(bridge);
-  // The daemon owns the descriptor even if the call fails. It needs no address of the peer.
+  // The daemon owns the descriptor even if the call fails. It does not need the peer's address.
   const int descriptor = socket.release();
   MHD_add_connection(daemon_.get(), descriptor, nullptr, 0);
   set_work_pending(true);
@@ -274,8 +274,8 @@ void HttpServer::stream_begun() {
 }
 
 std::size_t HttpServer::budget_for(std::size_t bytes) const {
-  // In equal parts. Otherwise the first response would take everything in each tick, and the last
-  // one would reach the idle timeout.
+  // Equal parts: otherwise the first response would take the budget of each tick, and the last
+  // would reach the idle timeout.
   const std::size_t responses = count(
       connections_, [](const HttpConnection& connection) { return connection.makes_parts(); });
   const std::size_t part = kBytesPerTick / std::max<std::size_t>(1, responses);
@@ -310,7 +310,7 @@ void HttpServer::wait_begun() {
   for (const auto& listener : listeners_) listener->resume();
 }
 
-// Frees a connection for the next client, unless one was shut down and is about to be closed.
+// Frees a connection for the next client, unless a connection is already shut down.
 void HttpServer::make_room() {
   const auto is_counted = [](const HttpConnection& connection) { return !connection.waits(); };
   if (count(connections_, is_counted) < kMaxConnections) return;
@@ -334,7 +334,7 @@ void HttpServer::arm_total_timer() {
       std::ranges::find_if(connections_, [](const auto& each) { return !each->is_stream(); });
   if (oldest == connections_.end()) return total_timer_.disarm();
   const Duration left = (*oldest)->since() + total_timeout_ - os::monotonic_now();
-  // A connection that was shut down and that the daemon has not closed by then is shut down again.
+  // If the daemon has not closed a connection that was shut down, it is shut down again.
   total_timer_.arm((*oldest)->is_shut_down() ? std::max<Duration>(left, std::chrono::seconds(1))
                                              : left);
 }
@@ -343,7 +343,7 @@ void HttpServer::connection_suspended() {
   if (!std::exchange(checks_suspended_, true)) check_timer_.arm(kCheckInterval);
 }
 
-// The daemon reports no work for it: its epoll descriptor stays quiet, and so does its timeout.
+// The daemon does not report work for a resumed connection through its epoll descriptor or timeout.
 void HttpServer::connection_resumed() {
   has_resumed_ = true;
   set_work_pending(true);
@@ -365,7 +365,7 @@ void HttpServer::check_suspended() {
   if (checks_suspended_) check_timer_.arm(kCheckInterval);
 }
 
-// The daemon is about to close the descriptor.
+// Called before the daemon closes the descriptor.
 void HttpServer::linger(int descriptor) {
   if (stopping_) return;
   os::Socket socket(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));

@@ -1,11 +1,12 @@
-// HttpServer: an HTTP/1.1 server in the loop. Its owner answers each request, with a response or an
-// exchange (http_exchange.h); each connection has one request. It owns its listeners and, through
-// libmicrohttpd, its connections, with their exchanges. Work per tick: O(connections), and
-// kBytesPerTick bytes of the parts of responses.
+// HttpServer: an HTTP/1.1 server in the loop. Its owner answers each request with a response or an
+// exchange (http_exchange.h); each connection has one request. The server owns its listeners and,
+// through libmicrohttpd, its connections with their exchanges. Work per tick: O(connections), and
+// kBytesPerTick bytes of responses in parts.
 //
-// Invariant: at most kMaxConnections connections are open, in addition to those that were shut down
-// and to those whose exchanges wait (HttpExchange::begin_waiting); further connections wait in the
-// kernel. No connection is older than `total_timeout` by more than a second, except event streams.
+// Invariant: at most kMaxConnections connections are open, not counting connections that were shut
+// down and connections whose exchanges wait (HttpExchange::begin_waiting); further connections wait
+// in the kernel. Except for event streams, no connection exceeds `total_timeout` by more than a
+// second.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +36,13 @@ using HttpReply = std::variant<HttpResponse, std::unique_ptr<HttpExchange>>;
 
 class HttpOwner {
  public:
-  // Answers a request whose header is complete, of any method; its body, if any, has not been read.
-  // With an HttpResponse the body is not read at all: the connection is closed after the response.
-  // For a HEAD only the header of the response is sent.
+  // Answers a request of any method whose header is complete and whose body has not been read. With
+  // an HttpResponse the body is never read: the connection is closed after the response. For a HEAD
+  // only the header of the response is sent.
   virtual HttpReply respond(const HttpRequest& request) = 0;
-  // Connections could not be accepted; `reason` is the text of the error.
+  // Accepting connections has failed; `reason` is the text of the error.
   virtual void on_http_error(const std::string& reason) = 0;
-  // A connection from `peer` was closed before its TLS handshake was done.
+  // The connection from `peer` was closed before its TLS handshake was done.
   virtual void on_handshake_failed(const std::string& peer, std::string_view reason) = 0;
 
  protected:
@@ -51,17 +52,17 @@ class HttpOwner {
 class HttpServer final : public ListenerOwner, public TlsOwner {
  public:
   static constexpr std::size_t kMaxConnections = 128;
-  // Streamed responses (HttpResponse::next_part) that are sent at the same time; a further one
-  // aborts the oldest.
+  // The limit on concurrent streamed responses (HttpResponse::next_part); a further one aborts the
+  // oldest.
   static constexpr std::size_t kMaxStreams = 16;
-  // How many exchanges may run at the same time, as exchanges(), event_streams() and waits() count
-  // them. The owner refuses further requests (503).
+  // Limits on the counts of exchanges(), event_streams() and waits(). The owner refuses further
+  // requests (503).
   static constexpr std::size_t kMaxExchanges = 64;
   static constexpr std::size_t kMaxEventStreams = 16;
   static constexpr std::size_t kMaxWaits = 1000;
-  // Bytes that all responses in parts make in one tick.
+  // Bytes per tick that all responses in parts make together.
   static constexpr std::size_t kBytesPerTick = 32 * 1024;
-  // How often suspended connections are checked for clients that have disconnected.
+  // How often suspended connections are checked for disconnected clients.
   static constexpr Duration kCheckInterval = std::chrono::milliseconds(500);
 
   static constexpr std::chrono::seconds kIdleTimeout{10};  // until set_timeouts()
@@ -73,19 +74,19 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Serves the connections of a listening socket. `path`: the path of a unix socket, which is
-  // removed with the server; otherwise empty.
+  // Serves the connections of a listening socket. `path` is the path of a unix socket, which is
+  // removed with the server, or empty.
   void listen(os::Socket socket, std::string path);
 
-  // Connections from now on are those of TLS; null: plain.
+  // Applies to later connections; null: no TLS.
   void set_tls(std::shared_ptr<const TlsContext> tls);
   void set_handshake_limits(const HandshakeLimits& limits) { handshakes_.set_limits(limits); }
 
-  // A connection is closed when no byte has moved for `idle`, which does not apply while an
-  // exchange waits, or `total` after it was accepted. The timeouts apply to open connections too.
+  // Closes a connection if no byte has moved for `idle`, except while an exchange waits, or `total`
+  // after it was accepted. The timeouts also apply to open connections.
   void set_timeouts(std::chrono::seconds idle, Duration total);
 
-  // Their number, without the request that the owner is being asked to answer. O(connections).
+  // Counts that exclude the request that the owner is being asked to answer. O(connections).
   std::size_t exchanges() const;  // neither event streams nor waits
   std::size_t event_streams() const;
   std::size_t waits() const { return waits_; }
@@ -93,11 +94,11 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   // --- For HttpConnection
 
   HttpReply respond(const HttpRequest& request) { return owner_.respond(request); }
-  // One more response is streamed.
+  // Another response is streamed.
   void stream_begun();
-  // One more exchange waits.
+  // Another exchange waits.
   void wait_begun();
-  // How many of `bytes` bytes one response may make now.
+  // Returns how many of `bytes` bytes a response may make now.
   std::size_t budget_for(std::size_t bytes) const;
   void spend(std::size_t bytes) { budget_left_ -= bytes; }
   void connection_suspended();
@@ -105,7 +106,7 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
 
   // --- For the callbacks of libmicrohttpd
 
-  // Notes that libmicrohttpd has called back, so that it makes progress.
+  // Records that libmicrohttpd has called back and thus makes progress.
   void note_call() { called_back_ = true; }
   HttpConnection* connection_opened(MHD_Connection* handle, int descriptor);
   void connection_closed(HttpConnection* connection);
@@ -134,15 +135,15 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   HttpOwner& owner_;
   std::chrono::seconds idle_timeout_ = kIdleTimeout;
   Duration total_timeout_ = std::chrono::seconds(60);
-  std::vector<std::unique_ptr<HttpConnection>> connections_;  // the oldest first
+  std::vector<std::unique_ptr<HttpConnection>> connections_;  // oldest first
   std::size_t waits_ = 0;                                     // connections whose exchanges wait
-  HttpPeer opening_peer_;  // of the connection that is being given to the daemon
+  HttpPeer opening_peer_;                       // of the connection being given to the daemon
   std::weak_ptr<const Bridge> opening_bridge_;  // of the same connection
   std::size_t budget_left_ = 0;                 // bytes, of this tick
   std::shared_ptr<const TlsContext> tls_;
   TlsHandshakes handshakes_;
   std::list<std::shared_ptr<Bridge>> bridges_;            // between TLS and the daemon
-  std::list<std::unique_ptr<LingeringClose>> lingering_;  // the oldest first
+  std::list<std::unique_ptr<LingeringClose>> lingering_;  // oldest first
   std::vector<std::unique_ptr<Listener>> listeners_;
   bool stopping_ = false;
   // The timers outlive the daemon, which reports the end of its last connections.
@@ -152,9 +153,9 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;
   Timer daemon_timer_;
   bool work_pending_ = false;
-  bool has_resumed_ = false;  // a connection that the daemon has not called since
+  bool has_resumed_ = false;  // the daemon has not called a resumed connection yet
   bool called_back_ = false;  // in this run of the daemon
-  int futile_runs_ = 0;       // of the daemon, one after the other
+  int futile_runs_ = 0;       // consecutive runs of the daemon without progress
   // Destroyed before the daemon closes the descriptor that `events_` watches.
   Handle<uv_idle_t> idle_;
   Handle<uv_poll_t> events_;

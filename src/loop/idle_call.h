@@ -1,5 +1,5 @@
-// IdleCall: calls a function in the next iteration of the loop, which does not wait for events
-// then. A timer without a delay would not do: if it is armed again when it expires, it may expire
+// IdleCall: calls a function in the next iteration of the loop, which then does not wait for
+// events. A timer without a delay is no substitute: if armed again when it expires, it may expire
 // again in the same iteration.
 #pragma once
 
@@ -11,10 +11,10 @@ namespace tubed::loop {
 
 class IdleCall {
  public:
-  // `loop` outlives it. `call` may arm it again, for the iteration after.
+  // `loop` outlives it. `call` may arm it again, for the following iteration.
   IdleCall(Loop& loop, std::function<void()> call);
 
-  // Calls the function once. Does nothing if it is armed. O(1), as is disarm().
+  // Schedules one call. No effect if it is armed already. O(1), like disarm().
   void arm();
   void disarm();
 

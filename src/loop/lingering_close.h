@@ -1,8 +1,8 @@
-// LingeringClose: keeps a connection open for a while that this side has ended, and discards what
-// still arrives.
+// LingeringClose: keeps a connection open for a while after this side has ended it, and discards
+// what still arrives.
 //
-// For a response that was sent before the request was read. The kernel resets a connection that is
-// closed with unread input, and the peer, which is still sending, may lose the response.
+// For a response that is sent before the request was read. The kernel resets a connection that is
+// closed with unread input, and a peer that is still sending could lose the response.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ class LingeringClose final : public ChannelOwner {
   static constexpr Duration kTimeout = std::chrono::seconds(2);
   static constexpr std::size_t kMaxBytes = 4 * 1024 * 1024;
 
-  // Output of `channel` has ended. `ended` is called once, when the peer has ended too or a bound
-  // is reached, and destroys the object. `loop` outlives it.
+  // Output of `channel` has ended. Calls `ended` once, when the peer has ended too or a bound is
+  // reached; it destroys the object. `loop` outlives the object.
   LingeringClose(Loop& loop, std::unique_ptr<Channel> channel, std::function<void()> ended);
   LingeringClose(const LingeringClose&) = delete;
   LingeringClose& operator=(const LingeringClose&) = delete;

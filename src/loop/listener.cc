@@ -1,10 +1,9 @@
-// When accept4() fails for want of a descriptor, the connection stays in the kernel's queue and the
-// socket stays readable, so a plain event loop would spin. If its owner can free no descriptor, the
-// listener does this instead:
+// When accept4() finds no free descriptor, the connection stays in the kernel's queue and the
+// socket stays readable, so a plain event loop would spin. If the owner cannot free a descriptor,
+// the listener does this instead:
 //
-// 1. It closes its spare descriptor, and thereby has one to accept with.
-// 2. It accepts, refuses with a line and closes one connection after the other, up to
-//    kConnectionsPerTick of them.
+// 1. It closes its spare descriptor to be able to accept.
+// 2. It accepts connections, refuses each with a line and closes it, up to kConnectionsPerTick.
 // 3. It opens the spare descriptor again.
 // 4. If the spare cannot be opened, or accepting failed in step 2, it stops watching the socket for
 //    kRetryDelay.
@@ -20,8 +19,8 @@ namespace tubed::loop {
 
 namespace {
 
-// Further connections wait for the next tick, so that many new clients do not delay those that are
-// connected.
+// Further connections wait for the next tick, so that many new clients do not delay connected
+// clients.
 constexpr int kConnectionsPerTick = 64;
 constexpr Duration kRetryDelay = std::chrono::milliseconds(100);
 
@@ -73,7 +72,7 @@ void Listener::accept_connections() {
   }
 }
 
-// False: no connection is waiting, or none can be accepted for now.
+// Returns false if no connection is waiting, or none can be accepted now.
 bool Listener::accept_one() {
   os::Socket connection = os::accept_from(socket_);
   if (connection) {
@@ -110,7 +109,7 @@ void Listener::refuse_connections(int error) {
   }
   spare_ = open_spare();
   const bool must_wait = (ended_by != 0 && ended_by != EAGAIN) || !spare_;
-  // accept4() needs a descriptor before it can find the queue empty; that is no error to report.
+  // accept4() needs a descriptor even to find the queue empty; that is not an error to report.
   if (refused > 0 || must_wait) owner_.on_accept_error(std::strerror(error), refused);
   if (!must_wait) return;
   uv_poll_stop(handle_.get());

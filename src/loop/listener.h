@@ -1,4 +1,4 @@
-// Listener: a listening socket in the loop. It accepts connections and hands them to its owner.
+// Listener: accepts the connections of a listening socket and hands them to its owner.
 //
 // It does not spin when the process is out of descriptors (listener.cc).
 #pragma once
@@ -18,7 +18,8 @@ class ListenerOwner {
   // `refused` connections were refused because of an error, whose text is `reason`. 0: connections
   // wait in the kernel, and not even a refusal was possible.
   virtual void on_accept_error(const std::string& reason, std::uint64_t refused) = 0;
-  // The process is out of descriptors. True: the owner has closed some that it did without.
+  // The process is out of descriptors. Returns true if the owner has closed descriptors that it
+  // could spare.
   virtual bool free_descriptors() { return false; }
 
  protected:
@@ -27,14 +28,14 @@ class ListenerOwner {
 
 class Listener {
  public:
-  // Takes over `socket`, which listens. `path`: the path of a unix socket, which is removed with
-  // the listener; otherwise empty. `refusal`: a line for refused connections, without its end; a
-  // literal; empty: they are closed without one. `loop` and `owner` outlive the listener.
+  // Takes over the listening `socket`. `path`: the path of a unix socket, removed with the
+  // listener, or empty. `refusal`: a literal, the line for refused connections without its end;
+  // empty: they are closed without a line. `loop` and `owner` outlive the listener.
   Listener(Loop& loop, os::Socket socket, std::string path, std::string_view refusal,
            ListenerOwner& owner);
   ~Listener();
 
-  // Between the two calls, connections wait in the kernel. on_connection() may call them.
+  // While paused, connections wait in the kernel. on_connection() may call these functions.
   void pause();
   void resume();
 
@@ -52,7 +53,7 @@ class Listener {
   os::Socket socket_;
   std::string path_;
   std::string_view refusal_;
-  os::Socket spare_;  // an open descriptor of no use but to be closed
+  os::Socket spare_;  // open only to be closed when descriptors run out
   bool paused_ = false;
   Timer resume_;
   Handle<uv_poll_t> handle_;

@@ -18,7 +18,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Runs until stop() is called, or nothing is left that could cause an event.
+  // Runs until stop() is called or no event can occur.
   void run();
   void stop();
   // Runs one iteration, without waiting for events. For tests and measurements.
@@ -30,8 +30,8 @@ class Loop {
   uv_loop_t loop_;
 };
 
-// Owns one libuv handle of type H. libuv may use a handle until its close callback is called, so
-// the memory is freed there: the handle outlives this object by up to one iteration of the loop.
+// Owns a libuv handle of type H. libuv may use a handle until its close callback, which frees the
+// memory: the handle outlives this object by up to one iteration of the loop.
 template <class H>
 class Handle {
  public:
@@ -39,10 +39,10 @@ class Handle {
   explicit Handle(void* owner) : handle_(new H()) { handle_->data = owner; }
 
   H* get() const { return handle_.get(); }
-  // Frees a handle that libuv failed to initialise, and therefore will not close. Afterwards get()
-  // returns null.
+  // Frees a handle that libuv failed to initialise and therefore will not close. get() then returns
+  // null.
   void forget() { delete handle_.release(); }
-  // Closes the handle before this object is destroyed. Afterwards get() returns null.
+  // Closes the handle before this object is destroyed. get() then returns null.
   void close() { handle_.reset(); }
 
  private:
@@ -55,7 +55,7 @@ class Handle {
   std::unique_ptr<H, CloseHandle> handle_;
 };
 
-// The owner that was given to a Handle. `Owner` must be the type of that object.
+// Returns the owner that was given to a Handle. `Owner` must be its exact type.
 template <class Owner, class H>
 Owner& owner_of(H* handle) {
   return *static_cast<Owner*>(handle->data);

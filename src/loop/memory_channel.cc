@@ -10,7 +10,7 @@ namespace tubed::loop {
 
 MemoryReports::MemoryReports(Loop& loop) : next_(loop, [this] { report(); }) {}
 
-// An owner may destroy its channel, or others.
+// An owner may destroy its own channel or others.
 void MemoryReports::report() {
   const Time end = os::monotonic_now() + kReportTime;
   while (!due_.empty()) {
@@ -111,7 +111,7 @@ void MemoryChannel::report_soon() {
   reports_.next_.arm();
 }
 
-// The owner may not want any more what was ready.
+// The owner may no longer want what was ready.
 void MemoryChannel::report_now() {
   report({.readable = wants_readable_ && is_readable(),
           .writable = wants_writable_ && output_.size() < kBufferBytes,

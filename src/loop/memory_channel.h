@@ -1,13 +1,13 @@
-// MemoryChannel: a channel whose peer is in this process. It carries the requests of HTTP to a
-// conversation, and the answers back.
+// MemoryChannel: a channel whose peer is in this process. It carries HTTP requests to a
+// conversation and the answers back.
 //
-// Both directions are bounded: the peer sends at most room() bytes, and while kBufferBytes of
-// output are not taken, the channel takes no more. Its owner is notified later, never within a
-// call of the peer, and the peer within calls of the owner.
+// Both directions are bounded: the peer sends at most room() bytes, and the channel takes no more
+// output while kBufferBytes are untaken. Its owner is notified later, never within a call of the
+// peer; the peer is notified within calls of the owner.
 //
-// All channels share a MemoryReports: in each iteration of the loop it notifies owners
-// for kReportTime, and the others in the next, so that connections of other kinds are served in
-// between, however many of these have something to do.
+// All channels share a MemoryReports. It notifies owners for kReportTime in each iteration of the
+// loop and the others in the next, so these channels cannot delay other connections, however many
+// of them are ready.
 #pragma once
 
 #include <cstddef>
@@ -53,24 +53,23 @@ class MemoryChannel final : public Channel {
  public:
   static constexpr std::size_t kBufferBytes = 256 * 1024;
 
-  // `name`: of the peer, for the log. `reports` outlives the channel, the peer too unless it has
-  // called disconnect().
+  // `name` names the peer in the log. `reports` outlives the channel, and so does the peer unless
+  // it has called disconnect().
   MemoryChannel(MemoryReports& reports, std::string name, MemoryPeer& peer);
   ~MemoryChannel() override;
 
   // --- For the peer
 
-  // How many bytes send() takes now.
+  // Returns how many bytes send() takes now.
   std::size_t room() const { return kBufferBytes - (input_.size() - taken_); }
   // Precondition: at most room() bytes.
   void send(std::string_view bytes);
-  // Nothing more is sent: the owner reads what was, and then the end.
+  // Ends the input: the owner reads the bytes sent before, then the end.
   void end_input();
-  // The bytes that the owner has written; the peer takes it out of the string and calls
-  // output_taken().
+  // The bytes written by the owner. The peer removes them from the string and calls output_taken().
   std::string& output() { return output_; }
   void output_taken();
-  // Another peer from now on; null: the connection is lost, once its owner has been notified.
+  // Replaces the peer. Null: the connection is lost once its owner has been notified.
   void set_peer(MemoryPeer* peer) { peer_ = peer; }
   void disconnect();
 
@@ -97,14 +96,14 @@ class MemoryChannel final : public Channel {
   std::string name_;
   MemoryPeer* peer_;
   std::string input_;
-  std::size_t taken_ = 0;  // bytes of input_ that were read
+  std::size_t taken_ = 0;  // bytes of input_ already read
   std::string output_;
   bool input_ended_ = false;
   bool broken_ = false;
   bool wants_readable_ = false;
   bool wants_writable_ = false;
   MemoryReports& reports_;
-  std::list<MemoryChannel*> entry_;  // of due_; empty while the channel is due
+  std::list<MemoryChannel*> entry_;  // the element of due_; empty while the channel is due
 };
 
 }  // namespace tubed::loop

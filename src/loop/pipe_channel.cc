@@ -1,7 +1,6 @@
-// Each direction has a uv_poll of its own. Bytes that read() got and the caller's buffer did not
-// hold are left over: a timer then reports readiness again, since the kernel does not. Output is
-// written only after poll(2) has said that it is writable: then a pipe takes PIPE_BUF bytes at
-// once.
+// Each direction has its own uv_poll. If read() gets more bytes than fit into the caller's buffer,
+// a timer reports readiness for the rest, since the kernel does not. Output is written only when
+// poll(2) has reported it writable: then a pipe takes PIPE_BUF bytes at once.
 #include "loop/pipe_channel.h"
 
 #include <algorithm>
@@ -22,7 +21,7 @@ namespace {
 constexpr std::size_t kReadBytes = 16 * 1024;
 constexpr std::size_t kWriteBytes = 512;  // filtered, at most PIPE_BUF
 
-// Keeps the flags of a descriptor and restores them.
+// Saves the flags of a descriptor and restores them.
 class KeptFlags {
  public:
   explicit KeptFlags(int descriptor)
@@ -41,7 +40,7 @@ bool is_writable(int descriptor) {
   return ::poll(&one, 1, 0) == 1;
 }
 
-// Waits for the rest, which a pipe never has.
+// Waits for a partial write, which does not happen on a pipe.
 bool write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
@@ -129,7 +128,7 @@ class PipeChannel final : public Channel {
                           .half_closed = (events & UV_DISCONNECT) != 0,
                           .broken = status < 0};
     if (ready.half_closed) {
-      // epoll would report it again in each tick. The next want() watches the rest.
+      // epoll would report it again in each tick. The next want() watches the other events.
       channel.half_closed_ = true;
       watch(handle, 0);
     }

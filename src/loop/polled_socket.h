@@ -1,5 +1,5 @@
-// PolledSocket: the part of a channel that waits: a connected socket and the uv_poll that reports
-// its readiness. The channels over a socket derive from it.
+// PolledSocket: a base class of channels over a socket: the connected socket and the uv_poll that
+// reports its readiness.
 #pragma once
 
 #include "loop/channel.h"
@@ -9,8 +9,7 @@ namespace tubed::loop {
 class PolledSocket : public Channel {
  public:
   ~PolledSocket() override {
-    // The kernel may reuse the descriptor as soon as it is closed, so the loop stops watching it
-    // first.
+    // Stops watching before the socket is closed: the kernel may reuse the descriptor at once.
     if (is_watched()) uv_poll_stop(handle_.get());
   }
 
@@ -29,7 +28,7 @@ class PolledSocket : public Channel {
   }
 
   const os::Socket& socket() const { return socket_; }
-  // The loop no longer watches the socket.
+  // Releases the socket, which the loop no longer watches.
   os::Socket release() {
     if (is_watched()) uv_poll_stop(handle_.get());
     handle_.close();
@@ -40,7 +39,7 @@ class PolledSocket : public Channel {
                        (half_closed_ ? 0 : UV_DISCONNECT);
     if (events != events_) start(events);
   }
-  // The kernel has reported this.
+  // Receives the events that the kernel has reported.
   virtual void on_events(Readiness ready) { report(ready); }
 
  private:

@@ -31,8 +31,8 @@ ExitAtSignal::~ExitAtSignal() {
 }
 
 void ignore_signals_until_exit(std::initializer_list<int> numbers) {
-  // libuv restores the default action of a signal with its last handle. These handles are never
-  // closed.
+  // libuv restores the default action of a signal when its last handle is closed, so these handles
+  // are never closed.
   static uv_loop_t loop;
   static std::array<uv_signal_t, 8> handles;
   TUBED_ASSERT(numbers.size() <= handles.size());

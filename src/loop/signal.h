@@ -11,8 +11,8 @@
 
 namespace tubed::loop {
 
-// Calls `arrived` in the loop each time that the signal `number` arrives, instead of the kernel's
-// default action.
+// Calls `arrived` in the loop each time the signal `number` arrives; replaces the kernel's default
+// action.
 class Signal {
  public:
   Signal(Loop& loop, int number, std::function<void()> arrived);
@@ -22,9 +22,9 @@ class Signal {
   Handle<uv_signal_t> handle_;
 };
 
-// While this object lives, these signals end the process at once, with exit code 0: for blocking
-// work that may be interrupted at any point. Afterwards the previous actions are restored, those of
-// Signal included.
+// While this object exists, these signals end the process at once with exit code 0: for blocking
+// work that may be interrupted at any point. Afterwards the previous actions are restored,
+// including a Signal's.
 class ExitAtSignal {
  public:
   explicit ExitAtSignal(std::initializer_list<int> numbers);
@@ -36,12 +36,12 @@ class ExitAtSignal {
   std::vector<std::pair<int, struct sigaction>> before_;
 };
 
-// Ignores these signals, at most 8, until the process exits. For the end of the process: the
-// destruction of a Signal restores the kernel's default action, which would kill the process.
+// Ignores these signals, at most 8, until the process exits. For the end of the process: destroying
+// a Signal restores the kernel's default action, which would kill the process.
 void ignore_signals_until_exit(std::initializer_list<int> numbers);
 
-// A write to a closed connection, or beyond the limit of a file's size, returns an error from now
-// on, instead of ending the process with SIGPIPE or SIGXFSZ.
+// Makes writes to a closed connection or beyond the limit on file sizes return an error, instead of
+// ending the process with SIGPIPE or SIGXFSZ.
 void ignore_broken_pipes();
 
 }  // namespace tubed::loop

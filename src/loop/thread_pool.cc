@@ -1,7 +1,6 @@
-// libuv has no function that starts its pool, and none that reports whether the pool has started.
-// So as many threads as the pool has are made and ended first, all of them alive at the same time,
-// and then a work without effect starts the pool. An abort in that moment ends the process with a
-// line.
+// libuv has no function that starts its pool or reports whether it has started. So the process
+// first creates and ends as many threads as the pool has, all alive at the same time; then a task
+// without effect starts the pool. An abort at that moment ends the process with a line.
 #include "loop/thread_pool.h"
 
 #include <algorithm>
@@ -29,7 +28,7 @@ constexpr std::string_view kAborted =
     "tubed: no threads can be started for the work on files: see the limits of processes (ulimit "
     "-u, TasksMax= and pids.max) and seccomp filters\n";
 
-// As libuv reads it. [threadpool.c]
+// Reads the variable as libuv does. [threadpool.c]
 unsigned pool_threads() {
   constexpr unsigned kDefault = 4;
   constexpr unsigned kMost = 1024;
@@ -62,7 +61,7 @@ Result<void> expect_threads(unsigned count) {
       count, threads.size(), os::error_text(error))};
 }
 
-// While it lives, an abort is for want of a thread.
+// While it exists, an abort means that no thread could be created.
 class AbortMessage {
  public:
   AbortMessage() {

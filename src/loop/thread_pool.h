@@ -5,10 +5,11 @@
 
 namespace tubed::loop {
 
-// Starts the pool. Otherwise libuv does so at the first operation, and aborts where it cannot: with
-// seccomp filters that do not know clone3(2), at a limit of processes, without memory for stacks.
-// The error is one line. If threads can no longer be made once it was seen that they can, the
-// process prints that line and exits with os::kExitNoResources. To be called by one thread.
+// Starts the pool. Otherwise libuv starts it at the first operation, and aborts if it cannot: with
+// seccomp filters that do not know clone3(2), at a limit on processes, or without memory for
+// stacks. The error is one line. If threads could be created at first but no longer when the pool
+// starts, the process prints that line and exits with os::kExitNoResources. To be called by one
+// thread.
 Result<void> start_thread_pool();
 
 }  // namespace tubed::loop

@@ -1,4 +1,4 @@
-// Tick: calls the server at the end of each tick, and for deferred work.
+// Tick: calls the server for deferred work and at the end of each tick.
 //
 // One iteration of libuv's loop is, in this order:
 //
@@ -9,7 +9,7 @@
 // 5. events: connections, signals, completed file operations,
 // 6. the end of a tick.
 //
-// So everything that a callback changes is followed by an end of tick before the loop waits.
+// So an end of tick follows every change by a callback before the loop waits.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ namespace tubed::loop {
 
 class Tick {
  public:
-  // `end` is called in steps 3 and 6, `deferred_work` in step 2. `loop` outlives the object.
+  // Calls `end` in steps 3 and 6, `deferred_work` in step 2. `loop` outlives the object.
   Tick(Loop& loop, std::function<void()> end, std::function<void()> deferred_work);
 
-  // Requests deferred work in every following iteration, or ends the request. O(1).
+  // Requests deferred work in every following iteration, or cancels the request. O(1).
   void set_deferred_work(bool requested);
 
  private:

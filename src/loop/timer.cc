@@ -6,7 +6,7 @@ namespace tubed::loop {
 
 namespace {
 
-// libuv adds the delay to its clock, which this does not overflow.
+// libuv adds the delay to its clock; this does not overflow it.
 constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
 
 }  // namespace

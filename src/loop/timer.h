@@ -1,4 +1,4 @@
-// Timer: one uv_timer, which expires once each time that it is armed.
+// Timer: one uv_timer, which expires once each time it is armed.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@ class Timer {
   // `loop` outlives the timer. `expired` may arm the timer again.
   Timer(Loop& loop, std::function<void()> expired);
 
-  // Calls `expired` once, `delay` from now; at once if it is negative. Replaces an earlier arm().
-  // The delay is rounded up to milliseconds, but counts from the beginning of the loop's iteration,
-  // so the timer may expire earlier by the time that has passed in it. Delays of more than a year
-  // are cut to a year. O(log n) in the armed timers of the loop, as is disarm().
+  // Calls `expired` once after `delay`, or at once if it is negative. Replaces an earlier arm().
+  // The delay is rounded up to milliseconds but counts from the beginning of the loop's iteration,
+  // so the timer may expire earlier by the time already spent in the iteration. Delays of more than
+  // a year are cut to a year. O(log n) in the armed timers of the loop, like disarm().
   void arm(Duration delay);
   void disarm();
 

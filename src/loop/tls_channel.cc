@@ -1,10 +1,10 @@
-// OpenSSL has the descriptor, reads ahead and writes records. A read takes records until none is
-// complete in OpenSSL's buffer or the caller's buffers are full, and a write makes records of what
-// it is given: pieces that are smaller than a record are copied together first, because each record
-// costs a header, a tag and a system call.
+// OpenSSL has the descriptor, reads ahead and writes records. A read takes records until OpenSSL's
+// buffer has no complete record or the caller's buffers are full. A write makes records; it first
+// copies pieces smaller than a record together, because each record costs a header, a tag and a
+// system call.
 //
-// OpenSSL asks for the same bytes again after a write that did not fit. The replies of a client are
-// a queue, so that they come again, with more after them at most. [SSL_write(3)]
+// After a write that did not fit, OpenSSL requires the same bytes again. [SSL_write(3)] The replies
+// of a client are a queue, so the next write begins with the same bytes, possibly followed by more.
 #include "loop/tls_channel.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::string subject_of(X509* certificate) {
   return text_of(bio.get());
 }
 
-// Nothing: a name that is not text, which could be shown as another than it is.
+// Empty for a name that is not plain text, because it could be displayed as a different name.
 std::string text_of(const ASN1_STRING* string) {
   const auto* data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(string));
   std::string text(data, static_cast<std::size_t>(ASN1_STRING_length(string)));
@@ -137,7 +137,7 @@ TlsPeer TlsChannel::peer_certificate() const {
 
 // --- Reading and writing
 
-// After a call that has moved nothing.
+// Explains a call that has moved nothing.
 os::Transfer::Kind TlsChannel::kind_of(int result) {
   switch (SSL_get_error(ssl_.get(), result)) {
     case SSL_ERROR_WANT_READ:
@@ -169,7 +169,7 @@ os::Transfer TlsChannel::read(std::span<const std::span<char>> buffers) {
   std::size_t total = 0;
   for (std::span<char> buffer : buffers) {
     while (!buffer.empty()) {
-      // The first read may make a system call; later reads take what has arrived with it.
+      // Only the first read may make a system call; later reads take what has arrived with it.
       if (total > 0 && !has_decrypted()) return {Kind::done, total};
       std::size_t got = 0;
       const Kind kind = read_record(buffer, got);
@@ -198,8 +198,8 @@ os::Transfer TlsChannel::write(std::string_view piece) {
 os::Transfer TlsChannel::write(std::span<const std::string_view> pieces) {
   std::array<char, kRecordBytes> copied;
   std::size_t total = 0;
-  std::size_t at = 0;      // the piece that comes next
-  std::size_t offset = 0;  // into that piece
+  std::size_t at = 0;      // the next piece
+  std::size_t offset = 0;  // within that piece
   while (at < pieces.size()) {
     std::string_view record = pieces[at].substr(offset, kRecordBytes);
     if (record.size() < kRecordBytes && at + 1 < pieces.size()) {
@@ -212,7 +212,7 @@ os::Transfer TlsChannel::write(std::span<const std::string_view> pieces) {
       }
       record = {copied.data(), filled};
     }
-    if (record.empty()) break;  // empty pieces at the end
+    if (record.empty()) break;  // only empty pieces remain
     std::size_t sent = 0;
     const Kind kind = write_record(record, sent);
     if (kind == Kind::failed || kind == Kind::end) return {Kind::failed, total};
@@ -224,8 +224,8 @@ os::Transfer TlsChannel::write(std::span<const std::string_view> pieces) {
   return total > 0 ? os::Transfer{Kind::done, total} : os::Transfer{Kind::would_block, 0};
 }
 
-// True if a read moves bytes without the kernel. OpenSSL may also have a part of a record, which is
-// of no use before the rest arrives.
+// True if a read moves bytes without the kernel. OpenSSL may also have part of a record, which is
+// useless until the rest arrives.
 bool TlsChannel::has_decrypted() const {
   return !starved_ && SSL_has_pending(ssl_.get()) == 1;
 }
@@ -236,7 +236,7 @@ bool TlsChannel::has_unread() const {
 
 void TlsChannel::end_output() {
   if (!broken_ && !output_ended_) {
-    SSL_shutdown(ssl_.get());  // without close_notify if that does not fit into the socket
+    SSL_shutdown(ssl_.get());  // no close_notify if it does not fit into the socket
     ERR_clear_error();
   }
   output_ended_ = true;
@@ -260,7 +260,7 @@ void TlsChannel::want(bool readable, bool writable) {
 }
 
 void TlsChannel::on_events(Readiness ready) {
-  // The end of the socket may come after that of TLS.
+  // The socket may end after TLS has ended; only the first end is reported.
   if (ready.half_closed) ready.half_closed = !std::exchange(end_reported_, true);
   if (ready.readable && !wants_readable_) {
     ready.readable = false;
@@ -274,7 +274,7 @@ bool TlsChannel::may_find_end() const {
   return established_ && !end_reported_ && !data_follows_;
 }
 
-// Moves no bytes to the owner.
+// Passes no bytes to the owner.
 void TlsChannel::look_for_end(Readiness& ready) {
   if (!end_follows_) {
     char byte = 0;

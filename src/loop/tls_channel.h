@@ -1,15 +1,15 @@
 // TlsChannel: a channel whose bytes are encrypted on the socket.
 //
-// It begins with a handshake: the owner calls shake_hands() until that is done, and then uses it as
-// any channel. OpenSSL reads from the socket and writes to it. A read that leaves decrypted bytes
-// in OpenSSL's buffer is followed by another report of readiness, since the kernel knows nothing of
-// them. An idle connection has no buffers.
+// It begins with a handshake: the owner calls shake_hands() until it is done, then uses it like any
+// channel. OpenSSL reads and writes the socket. If a read leaves decrypted bytes in OpenSSL's
+// buffer, the channel reports readiness again, because the kernel cannot. An idle connection has no
+// buffers.
 //
-// While the owner does not read, the channel looks at what arrives until it finds a record of data,
-// so that a close_notify is reported as a half-close: the kernel knows nothing of it.
+// While the owner does not read, the channel examines the input until it finds a record of data. It
+// can thus report a close_notify as a half-close, which the kernel does not see.
 //
-// A peer that ends the stream without close_notify has ended it: a command that was cut short has
-// no line end and does not run.
+// A stream that ends without close_notify counts as ended: a command that was cut short has no line
+// end and does not run.
 #pragma once
 
 #include <memory>
@@ -24,29 +24,30 @@ struct ssl_st;
 
 namespace tubed::loop {
 
-// The certificate that a client has presented, which its CA has signed.
+// The certificate that a client has presented, signed by its CA.
 struct TlsPeer {
   std::string subject;                  // "CN=mailer,O=example" [RFC 2253]; empty: no certificate
-  std::vector<std::string> names = {};  // "DNS:…", "email:…", "URI:…": its alternative names
+  std::vector<std::string> names = {};  // alternative names: "DNS:…", "email:…", "URI:…"
 };
 
 class TlsChannel final : public PolledSocket {
  public:
-  // Null: the kernel refuses to watch the descriptor, or there is no memory. `loop` outlives it.
+  // Returns null if the kernel refuses to watch the descriptor or memory is exhausted. `loop`
+  // outlives the channel.
   static std::unique_ptr<TlsChannel> open(Loop& loop, os::Socket socket,
                                           std::shared_ptr<const TlsContext> context);
   ~TlsChannel() override;
 
   enum class Handshake : std::uint8_t {
     done,
-    reads,   // it goes on when the channel is readable
-    writes,  // when it is writable
+    reads,   // continues when the channel is readable
+    writes,  // continues when the channel is writable
     failed,
   };
-  // Takes the next step of the handshake, which may use the private key. Precondition: it has
-  // neither been done nor failed.
+  // Takes the next step of the handshake, which may use the private key. Precondition: the
+  // handshake is neither done nor failed.
   Handshake shake_hands();
-  // Why the handshake has failed, in OpenSSL's words.
+  // Returns OpenSSL's reason for a failed handshake.
   const std::string& failure() const { return failure_; }
   // Precondition: the handshake is done.
   TlsPeer peer_certificate() const;
@@ -80,14 +81,15 @@ class TlsChannel final : public PolledSocket {
   Loop& loop_;
   std::shared_ptr<const TlsContext> context_;
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
-  std::unique_ptr<Timer> decrypted_;  // reports what the kernel does not; made when first needed
+  std::unique_ptr<Timer> decrypted_;  // reports readiness that the kernel does not; made when first
+                                      // needed
   std::string failure_;
   bool established_ = false;
   bool output_ended_ = false;
-  bool starved_ = false;      // the last read has found no complete record
-  bool end_follows_ = false;  // of the stream or the connection; the kernel does not report it
+  bool starved_ = false;      // the last read found no complete record
+  bool end_follows_ = false;  // of the stream or the connection; not reported by the kernel
   bool end_reported_ = false;
-  bool data_follows_ = false;  // a record of data precedes the end, if that has arrived
+  bool data_follows_ = false;  // a record of data precedes the end, if the end has arrived
   bool wants_readable_ = false;
   bool wants_writable_ = false;
   bool broken_ = false;

@@ -1,10 +1,10 @@
-// One SSL_CTX for each certificate; the first is that of the listener, and the callback of SNI
-// exchanges the others for it. All of them share one set of ticket keys: the newest encrypts, and
-// the key before it still decrypts, so that a ticket is good for one to two lives of a key. The
-// keys are replaced by the first handshake after their life has passed; no timer is needed.
+// Each certificate has an SSL_CTX. A connection starts with the first; the SNI callback switches to
+// the others. All share one set of ticket keys: the newest key encrypts, and the previous key still
+// decrypts, so a ticket is valid for one to two lifetimes of a key. The first handshake after a
+// lifetime replaces the keys; no timer is needed.
 //
-// OpenSSL's queue of errors is empty outside of these functions and those of TlsChannel: each
-// failure takes what it has put there. SSL_get_error() depends on it.
+// OpenSSL's error queue is empty outside these functions and TlsChannel: each failure clears its
+// own errors. SSL_get_error() depends on that.
 #include "loop/tls_context.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ struct TlsState {
       if (const Time now = os::monotonic_now(); now - made_ >= kTicketKeyLife) replace(now);
       return keys_[0];
     }
-    // Null: an unknown or ended key.
+    // Returns null for an unknown or expired key.
     const TicketKey* find(const unsigned char* name) {
       newest();
       const auto found = std::ranges::find_if(keys_, [&](const TicketKey& key) {
@@ -68,7 +68,7 @@ struct TlsState {
 
    private:
     void replace(Time now) {
-      const bool is_late = now - made_ >= 2 * kTicketKeyLife;  // the former key has ended too
+      const bool is_late = now - made_ >= 2 * kTicketKeyLife;  // the previous key has expired too
       keys_[1] = is_late ? random_key() : keys_[0];
       keys_[0] = random_key();
       made_ = now;
@@ -95,7 +95,7 @@ struct TlsState {
   std::vector<Context> contexts;  // in the order of the options
   std::vector<Certificate> certificates;
   std::vector<std::string> authorities;  // digests, in order
-  std::vector<unsigned char> alpn;       // its length and its name, as on the wire
+  std::vector<unsigned char> alpn;       // the length and the name of the protocol, as on the wire
   TicketKeys tickets;
 };
 
@@ -106,24 +106,24 @@ using Certificate = TlsState::Certificate;
 using TicketKey = TlsState::TicketKey;
 using TicketKeys = TlsState::TicketKeys;
 
-// Each has forward secrecy and authenticated encryption; only TLS 1.2 chooses from this list.
+// All have forward secrecy and authenticated encryption. Only TLS 1.2 uses this list.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
-// Of TLS 1.3. The first costs the least where the processor has AES, which is where servers run.
+// For TLS 1.3. The first costs the least on processors with AES instructions, as servers have.
 constexpr const char* kSuites =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 constexpr std::string_view kGroups = "X25519:P-256:P-384";
-// The chain of a client: its certificate, a few intermediates.
+// The longest chain of a client: its certificate and a few intermediates.
 constexpr int kMaxChain = 4;
 
 std::string openssl_reason() {
-  const char* reason = ERR_reason_error_string(ERR_peek_error());  // the first: the cause
+  const char* reason = ERR_reason_error_string(ERR_peek_error());  // the first error is the cause
   std::string text = reason != nullptr ? reason : "unknown error";
   ERR_clear_error();
   return text;
 }
 
-// A file that OpenSSL could not use: the reason of the system if it cannot be opened, else of
-// OpenSSL.
+// Describes a file that OpenSSL could not use: with the system's reason if it cannot be opened,
+// otherwise with OpenSSL's.
 Error file_error(const std::string& file, std::string_view what) {
   std::FILE* const stream = std::fopen(file.c_str(), "re");
   if (stream == nullptr) {
@@ -168,7 +168,7 @@ bool set_mac(EVP_MAC_CTX* mac, const TicketKey& key) {
 }
 
 // [SSL_CTX_set_tlsext_ticket_key_evp_cb(3)] Returns 0: no key, a full handshake follows; 1: the
-// ticket is good; 2: it is good, and the client gets another; -1: an error.
+// ticket is valid; 2: it is valid, and the client gets a new ticket; -1: error.
 int on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
               EVP_MAC_CTX* mac, int encrypts) {
   TicketKeys& keys = tickets_of(ssl);
@@ -202,7 +202,7 @@ int on_server_name(SSL* ssl, int*, void* argument) {
   return SSL_TLSEXT_ERR_OK;
 }
 
-// A client that offers other protocols alone is at the wrong port. [RFC 7301, section 3.2]
+// A client that offers only other protocols is at the wrong port. [RFC 7301, section 3.2]
 int on_alpn(SSL*, const unsigned char** out, unsigned char* out_length, const unsigned char* in,
             unsigned in_length, void* argument) {
   const auto& ours = static_cast<TlsState*>(argument)->alpn;
@@ -226,8 +226,8 @@ void add_dates(const std::string& file, SSL_CTX* context, std::vector<Certificat
   for (int i = 0; i < sk_X509_num(chain); ++i) add(sk_X509_value(chain, i));
 }
 
-// The certificates after the first must each have signed the certificate before, or a client could
-// not verify it.
+// True if each certificate has signed the certificate before it; otherwise a client could not
+// verify the first.
 bool chain_is_in_order(SSL_CTX* context) {
   STACK_OF(X509)* chain = nullptr;
   SSL_CTX_get0_chain_certs(context, &chain);
@@ -249,10 +249,11 @@ Result<void> use_pair(SSL_CTX* context, const TlsOptions::Pair& pair) {
         pair.certificate)};
   }
   TRY(os::check_secret(pair.key));
-  // A key with a passphrase cannot be used: nothing can ask for it.
+  // A key with a passphrase cannot be used: nothing can ask for the passphrase.
   SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
   const bool is_key = SSL_CTX_use_PrivateKey_file(context, pair.key.c_str(), SSL_FILETYPE_PEM) == 1;
-  // OpenSSL takes a key of another type than the certificate's, and has no certificate with it.
+  // OpenSSL accepts a key of another type than the certificate's, and then has no certificate for
+  // it.
   if (is_key && SSL_CTX_check_private_key(context) == 1) return {};
   const unsigned long code = ERR_peek_last_error();
   if (is_key || ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH ||
@@ -270,11 +271,11 @@ Result<void> require_client_certificates(SSL_CTX* context, const std::string& fi
   if (SSL_CTX_load_verify_file(context, file.c_str()) != 1) return file_error(file, "certificate");
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_verify_depth(context, kMaxChain);
-  // Each certificate of the file ends a chain, an intermediate one too: the file need not have the
-  // root that has signed it, and may mean to exclude what else that root signs.
+  // Any certificate of the file may end a chain, even an intermediate: the file need not contain
+  // the root, and may be meant to exclude whatever else the root signs.
   if (!TUBED_PLANTED(chains_end_at_roots_alone))
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
-  // A resumed session would be good although the certificate has expired since.
+  // A resumed session would be accepted although the certificate has expired meanwhile.
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
   SSL_CTX_set_num_tickets(context, 0);
   return {};
@@ -300,11 +301,11 @@ void set_rules(SSL_CTX* context, const TlsOptions& options) {
   TUBED_ASSERT(SSL_CTX_set_ciphersuites(context, kSuites) == 1);
   std::string groups(kGroups);  // the macro casts to char*
   TUBED_ASSERT(SSL_CTX_set1_groups_list(context, groups.data()) == 1);
-  // The caller may offer the rest of its replies from another address, and takes a part. An idle
+  // After a partial write the caller may pass the remaining replies at another address. An idle
   // connection needs no buffers.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
-  // One system call for a record, and for all small records that have arrived.
+  // One system call for a record, or for all small records that have arrived.
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 1);
@@ -318,7 +319,7 @@ void set_rules(SSL_CTX* context, const TlsOptions& options) {
 void set_callbacks(SSL_CTX* context, TlsState& state) {
   SSL_CTX_set_app_data(context, &state);
   SSL_CTX_set_tlsext_ticket_key_evp_cb(context, &on_ticket);
-  // As the macro SSL_CTX_set_tlsext_servername_callback, which has a cast of C.
+  // Written out because the macro SSL_CTX_set_tlsext_servername_callback contains a C cast.
   SSL_CTX_callback_ctrl(context, SSL_CTRL_SET_TLSEXT_SERVERNAME_CB,
                         reinterpret_cast<void (*)()>(&on_server_name));
   SSL_CTX_set_tlsext_servername_arg(context, &state);

@@ -1,14 +1,13 @@
-// TlsContext: the certificates of a listener and the rules of its TLS, by OpenSSL.
+// TlsContext: the certificates of a listener and its rules for TLS, by OpenSSL.
 //
-// The protocol is TLS 1.2 or 1.3 with forward secrecy and authenticated encryption alone; the
-// server's preference decides. A client that resumes a session presents a ticket; the keys of
-// tickets are made by the context, are replaced every kTicketKeyLife and are never stored, so that
-// recorded traffic cannot be decrypted with what the server has later. Clients with certificates
-// get no tickets: each connection verifies its certificate. There is no renegotiation and no
-// compression.
+// Only TLS 1.2 and 1.3 with forward secrecy and authenticated encryption are allowed, and the
+// server's preferences decide. A client resumes a session with a ticket. The context makes the keys
+// of tickets, replaces them every kTicketKeyLife and never stores them, so recorded traffic cannot
+// be decrypted with what the server has later. Clients with certificates get no tickets: each
+// connection verifies its certificate. Renegotiation and compression are disabled.
 //
-// A context does not change. A reload makes another for the connections to come, and so the
-// tickets of the former end.
+// A context does not change. A reload makes a new context for later connections, and the tickets of
+// the old context become invalid.
 #pragma once
 
 #include <cstdint>
@@ -26,39 +25,41 @@ namespace tubed::loop {
 struct TlsState;
 
 struct TlsOptions {
-  // Files in PEM. A certificate file has the chain, the server's own certificate first.
+  // Files in PEM. A certificate file has the chain, starting with the server's own certificate.
   struct Pair {
     std::string certificate;
     std::string key;
   };
-  // Not empty. The first is for clients that name no server, or one that no certificate has. [SNI]
+  // Not empty. The first is for clients that name no server, or a server that no certificate has.
+  // [SNI]
   std::vector<Pair> certificates;
-  std::string client_ca;  // clients present a certificate that one of these has signed; or empty
+  std::string client_ca;  // CAs that sign the certificates of clients, which are then required; or
+                          // empty
   bool only_1_3 = false;
-  std::string alpn;  // "beanstalk": the protocol that a client which negotiates one has to offer
+  std::string alpn;  // "beanstalk": the protocol that a client must offer if it negotiates one
 };
 
 inline constexpr Duration kTicketKeyLife = std::chrono::hours(12);
 
 class TlsContext {
  public:
-  // Reads the files. The error is one line with the file and what is wrong: it cannot be read, is
-  // no PEM, others can read a key, or a key is not that of its certificate.
+  // Reads the files. The error is one line with the file and the reason: it is unreadable or not
+  // PEM, others can read a key, or a key does not belong to its certificate.
   static Result<std::shared_ptr<const TlsContext>> load(const TlsOptions& options);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // True if `other` has the same certificates in the same order, chains included; their keys are
-  // then the same too.
+  // True if `other` has the same certificates in the same order, chains included, and therefore the
+  // same keys.
   bool has_certificates_of(const TlsContext& other) const;
-  // True if clients of both present certificates of the same authorities, or none.
+  // True if both require client certificates of the same authorities, or neither requires any.
   bool has_authorities_of(const TlsContext& other) const;
 
-  // When the first of its certificates expires, chains included: since 1970.
+  // Returns when the first of its certificates expires, chains included, since 1970.
   Duration expires() const;
-  // Warnings at the time `now` (since 1970): one line for each certificate that is not valid yet,
-  // or that has expired.
+  // Returns one warning line for each certificate that is not yet valid or has expired at `now`
+  // (since 1970).
   std::vector<std::string> complaints(Duration now) const;
 
   // For TlsChannel.

@@ -1,7 +1,7 @@
-// An entry is in `entries_` from begin() until it is handed over, fails or is forgotten. When its
-// channel is ready, the entry stops to watch it and joins `runnable_`; an idle handle of the loop
-// runs the front of that queue in each iteration until kWorkPerTick has passed, and so at least one
-// step.
+// An entry is in `entries_` from begin() until its channel is handed over, fails or is forgotten.
+// When the channel is ready, the entry stops watching it and joins `runnable_`. An idle handle runs
+// entries from the front of that queue in each iteration of the loop until kWorkPerTick has passed,
+// at least one step.
 #include "loop/tls_handshakes.h"
 
 #include <optional>
@@ -26,7 +26,7 @@ struct TlsHandshakes::Entry final : ChannelOwner {
   TlsHandshakes& handshakes;
   TlsOwner& owner;
   std::unique_ptr<TlsChannel> channel;
-  std::string peer;  // a connection that was reset has no address any more
+  std::string peer;  // kept because a reset connection no longer has an address
   Time since;
   std::list<std::unique_ptr<Entry>>::iterator place;
   std::optional<std::list<Entry*>::iterator> queued;
@@ -65,7 +65,7 @@ void TlsHandshakes::forget(const TlsOwner& owner) {
   }
 }
 
-// Out of all lists.
+// Removes the entry from all lists.
 std::unique_ptr<TlsHandshakes::Entry> TlsHandshakes::take(Entry& entry) {
   if (entry.queued) runnable_.erase(*entry.queued);
   auto taken = std::move(*entry.place);

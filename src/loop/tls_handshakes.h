@@ -1,10 +1,9 @@
 // TlsHandshakes: the connections of TLS listeners until their handshakes are done.
 //
-// A handshake costs a private-key operation, up to milliseconds, and a client can make the server
-// wait between its steps. So the steps are queued and run for kWorkPerTick in each iteration of the
-// loop, in the order in which they can go on; a handshake has to be done within a time limit; and
-// when more than a bound are under way, the oldest is closed: an honest client needs some
-// round trips only.
+// A handshake costs a private-key operation of up to milliseconds, and a client can delay each
+// step. So steps are queued in the order in which they become runnable and run for kWorkPerTick in
+// each iteration of the loop. A handshake must be done within a time limit, and when too many are
+// under way, the oldest is closed: an honest client needs only a few round trips.
 #pragma once
 
 #include <cstdint>
@@ -43,13 +42,13 @@ class TlsHandshakes {
   explicit TlsHandshakes(Loop& loop);
   ~TlsHandshakes();
 
-  // The limits apply to handshakes that have begun, too.
+  // Sets the limits, which also apply to handshakes under way.
   void set_limits(const HandshakeLimits& limits);
 
-  // Takes an accepted connection. False: it cannot be watched, and is closed. `owner` outlives the
-  // handshake, or calls forget(). O(1).
+  // Takes an accepted connection. Returns false if it cannot be watched; it is then closed. `owner`
+  // outlives the handshake or calls forget(). O(1).
   bool begin(os::Socket socket, std::shared_ptr<const TlsContext> context, TlsOwner& owner);
-  // Closes what this owner has begun. O(pending).
+  // Closes the connections that this owner has begun. O(pending).
   void forget(const TlsOwner& owner);
 
   std::size_t pending() const { return entries_.size(); }
@@ -67,7 +66,7 @@ class TlsHandshakes {
 
   Loop& loop_;
   HandshakeLimits limits_;
-  std::list<std::unique_ptr<Entry>> entries_;  // the oldest first
+  std::list<std::unique_ptr<Entry>> entries_;  // oldest first
   std::list<Entry*> runnable_;
   Timer deadline_;
   Handle<uv_idle_t> idle_;

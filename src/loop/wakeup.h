@@ -1,4 +1,4 @@
-// Wakeup: another thread makes the loop call a function.
+// Wakeup: lets another thread make the loop call a function.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@ namespace tubed::loop {
 
 class Wakeup {
  public:
-  // `woken` is called in the loop, at least once after each wake(); several calls of wake() may
-  // cause one. It may destroy this object. `loop` outlives it.
+  // Calls `woken` in the loop at least once after each wake(); several calls of wake() may cause a
+  // single call. `woken` may destroy this object. `loop` outlives the object.
   Wakeup(Loop& loop, std::function<void()> woken);
 
-  // For any thread, as long as this object exists.
+  // Callable by any thread while this object exists.
   void wake();
 
  private:

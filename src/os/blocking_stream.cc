@@ -28,7 +28,7 @@ void BlockingStream::interrupt() {
   [[maybe_unused]] const auto written = ::write(event_.number(), &one, sizeof one);
 }
 
-// Waits until the connection is ready, for the timeout.
+// Waits for readiness until the timeout.
 Result<void> BlockingStream::wait(short events) const {
   if (!event_) return Error{"no descriptor is free"};
   const Time deadline = monotonic_now() + timeout_;

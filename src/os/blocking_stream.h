@@ -1,5 +1,5 @@
-// BlockingStream: a connection that one thread reads and writes in order, each step with a time
-// limit.
+// BlockingStream: a connection that one thread reads and writes in order, with a time limit for
+// each step.
 //
 // interrupt() may be called by any thread while the stream exists. All other functions belong to
 // the thread that uses the stream. Errors are one line without the peer's name.
@@ -20,19 +20,19 @@ namespace tubed::os {
 
 class BlockingStream {
  public:
-  // `timeout`: how long a step may make no progress. The error of a process without descriptors is
-  // that of the first step.
+  // `timeout`: how long a step may make no progress. If the process has no free descriptor, the
+  // first step fails.
   explicit BlockingStream(Duration timeout);
   // Takes over a connection.
   BlockingStream(Socket connection, Duration timeout);
 
-  // Connects to a numeric address. Precondition: there is no connection.
+  // Connects to a numeric address. Precondition: not connected.
   Result<void> connect(const std::string& host, std::uint16_t port);
   Result<void> write(std::string_view bytes);
   // Fills `bytes`.
   Result<void> read(std::span<char> bytes);
 
-  // From now on every step fails at once, also one that is under way.
+  // Makes the current step and all later steps fail at once.
   void interrupt();
   bool interrupted() const { return interrupted_; }
 

@@ -32,7 +32,7 @@ Result<void> lock_file(const Descriptor& file, const std::string& subject, std::
   if (errno != EACCES && errno != EAGAIN) {
     return Error{fmt::format("{} cannot be locked: {}", subject, error_text(errno))};
   }
-  // Unknown if the holder has released it since.
+  // 0 if the holder has released the lock since.
   const std::uint64_t holder = lock_holder(file);
   return Error{fmt::format("{} is in use by {}", subject,
                            holder > 0 ? fmt::format("process {}", holder) : "another process")};

@@ -1,8 +1,9 @@
-// Descriptor: owns a descriptor of a file or a directory, and closes it. Also: record locks on
+// Descriptor: owns the descriptor of a file or a directory, and closes it. Also record locks on
 // files.
 //
-// A record lock (fcntl) belongs to the process. The kernel drops it when the process closes any
-// descriptor of that file, it does not exclude the same process, and a child does not inherit it.
+// A record lock (fcntl) belongs to the process: it does not exclude other code in the process, and
+// a child does not inherit it. The kernel drops it when the process closes any descriptor of the
+// file.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +32,15 @@ class Descriptor {
   int number_ = -1;
 };
 
-// Locks the first `bytes` of a file, or a whole file (0), without waiting. The error begins with
-// `subject` and names the process that holds a lock on it, or the reason why it cannot be locked.
+// Locks the first `bytes` of a file, or the whole file (0), without waiting. The error begins with
+// `subject` and names the process that holds a lock, or the reason why the file cannot be locked.
 Result<void> lock_file(const Descriptor& file, const std::string& subject, std::int64_t bytes = 0);
 
-// The id of the process that holds a lock on the file. 0: the file is not locked by another
-// process, or by one that is invisible in this pid namespace.
+// Returns the id of the process that holds a lock on the file. 0: no other process holds one, or
+// its holder is invisible in this pid namespace.
 std::uint64_t lock_holder(const Descriptor& file);
 
-// The text of an errno value, like strerror(), but for any thread.
+// Returns the text of an errno value, like strerror(), but on any thread.
 std::string error_text(int error);
 
 }  // namespace tubed::os

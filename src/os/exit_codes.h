@@ -1,8 +1,8 @@
 // Exit codes of the process, with their names in <sysexits.h>. config/command_line.h has the codes
-// for an invalid command line and invalid settings, os/process.h the code for a lack of memory.
+// for an invalid command line and invalid settings, os/process.h the code for a lack of resources.
 //
-// 79 and 80 are above those of <sysexits.h>: the server ended because an operator asked for it. The
-// units count both as a success and do not start the service again.
+// 79 and 80 are outside the range of <sysexits.h>: the server ended because an operator asked for
+// it. The units count both as success and do not restart the service.
 #pragma once
 
 namespace tubed::os {
@@ -13,7 +13,7 @@ inline constexpr int kExitJournalFailed = 74;  // EX_IOERR: the journal has fail
 inline constexpr int kExitOutput = 74;         // EX_IOERR: the output of a task is incomplete
 inline constexpr int kExitNoServer = 75;  // EX_TEMPFAIL: no server was found, or it has not drained
 inline constexpr int kExitNoUser = 77;    // EX_NOPERM
-inline constexpr int kExitDrainTimedOut = 79;  // drain.timeout was over before the drain
+inline constexpr int kExitDrainTimedOut = 79;  // drain.timeout expired before the drain ended
 inline constexpr int kExitRemoved = 80;        // the node was removed from its cluster
 
 }  // namespace tubed::os

@@ -23,14 +23,14 @@ Error file_error(const std::string& path, int error) {
   return {fmt::format("{}: {}", path, error_text(error))};
 }
 
-// True if a rename to the path would remove a device, a pipe, a socket or a link.
+// True if a rename to `path` would replace a device, a pipe, a socket or a link.
 bool is_no_regular_file(const std::string& path) {
   struct stat status {};
   return !TUBED_PLANTED(replaces_any_file) && ::lstat(path.c_str(), &status) == 0 &&
          !S_ISREG(status.st_mode);
 }
 
-// 0, or the error.
+// Returns 0 or an errno value.
 int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());

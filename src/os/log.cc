@@ -17,13 +17,13 @@ namespace tubed::os {
 namespace {
 
 constexpr std::string_view kNames[] = {"error", "warning", "info", "debug"};
-constexpr int kJournaldPriorities[] = {3, 4, 6, 7};  // as syslog's
+constexpr int kJournaldPriorities[] = {3, 4, 6, 7};  // priorities of syslog
 
 bool write_to_stderr(std::string_view line) {
-  // If stderr is a full pipe, the line is lost: a reader that hangs must not block the server.
+  // If stderr is a full pipe, the line is dropped: a reader that hangs must not block the server.
   pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return false;
-  // One write per line, so that lines of several processes are not mixed.
+  // One write per line keeps the lines of several processes apart.
   return ::write(STDERR_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
@@ -36,8 +36,8 @@ std::string timestamp(Duration wall_time) {
                      milliseconds % kPerSecond);
 }
 
-// Escapes control characters, quotes and backslashes: a field cannot end the line or the string, or
-// send commands to a terminal.
+// Escapes control characters, quotes and backslashes, so that a field can neither end the line or
+// the string nor send commands to a terminal.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -85,7 +85,7 @@ std::string json_line(std::string_view level, std::string_view time, std::string
 
 }  // namespace
 
-// $JOURNAL_STREAM has the device and inode of the stream that journald reads.
+// $JOURNAL_STREAM has the device and inode of journald's stream.
 bool stderr_is_the_journal() {
   const char* stream = std::getenv("JOURNAL_STREAM");
   struct stat status {};

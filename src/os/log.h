@@ -1,8 +1,8 @@
 // Log: writes one line per event to stderr, as text, for journald, or as JSON.
 //
-// An event has a name and fields. A job's body is never logged. Events that a client can cause go
-// through limited(), which bounds their rate. Writing never blocks: a line that stderr does not
-// accept at once is dropped, and the field `lost` of the next line has the number of dropped lines.
+// An event has a name and fields. The body of a job is never logged. Events that a client can cause
+// go through limited(), which bounds their rate. Writing never blocks: a line that stderr does not
+// accept at once is dropped, and the next line counts the dropped lines in its field `lost`.
 #pragma once
 
 #include <cstdint>
@@ -39,15 +39,15 @@ class Log {
   };
   using Fields = std::initializer_list<Field>;  // a field without a key is left out
 
-  // Writes a complete line without blocking. False: the line is lost.
+  // Writes a complete line without blocking. Returns false if the line is lost.
   using Writer = std::function<bool(std::string_view line)>;
 
-  // Writes to stderr, with the time of os::wall_time().
+  // Writes to stderr, with timestamps from os::wall_time().
   Log();
   // `wall_time` returns the time since 1970.
   Log(Writer writer, std::function<Duration()> wall_time);
 
-  // Format::automatic: journald if stderr_is_the_journal(), otherwise text.
+  // Format::automatic is journald if stderr_is_the_journal(), otherwise text.
   void configure(Level level, Format format);
 
   void error(std::string_view event, Fields fields = {}) { write(Level::error, event, fields); }
@@ -55,9 +55,9 @@ class Log {
   void info(std::string_view event, Fields fields = {}) { write(Level::info, event, fields); }
   void debug(std::string_view event, Fields fields = {}) { write(Level::debug, event, fields); }
 
-  // The same, but at most kLimitedPerSecond lines per second of each event. The field `suppressed`
-  // of its next line has the number of lines that were left out. `event` is a literal: the log
-  // keeps the view. O(1).
+  // Writes at most kLimitedPerSecond lines per second for each event. The next line of the event
+  // counts the omitted lines in its field `suppressed`. `event` is a literal: the log keeps the
+  // view. O(1).
   void limited(Level level, Time now, std::string_view event, Fields fields = {});
 
   static constexpr std::uint32_t kLimitedPerSecond = 5;
@@ -72,7 +72,7 @@ class Log {
   void write(Level level, std::string_view event, Fields fields, std::uint64_t suppressed = 0);
 
   Writer writer_;
-  std::uint64_t lost_ = 0;  // lines since the last line that was written
+  std::uint64_t lost_ = 0;  // dropped since the last line that was written
   std::function<Duration()> wall_time_;
   Level level_ = Level::info;
   Format format_ = Format::text;

@@ -1,5 +1,5 @@
-// Replaces service_manager.cc in a build without libsystemd (TUBED_SYSTEMD=OFF): no notification is
-// sent, and no unit is known.
+// Replaces service_manager.cc in a build without libsystemd (TUBED_SYSTEMD=OFF): sends no
+// notifications and knows no units.
 #include <cstdlib>
 #include <string>
 
@@ -10,8 +10,8 @@
 namespace tubed::os {
 
 Result<std::vector<InheritedSocket>> inherited_sockets() {
-  // Clients would wait without limit on sockets that a service manager has passed and this process
-  // does not serve.
+  // A service manager has passed sockets that this process does not serve. Clients that connect to
+  // them would wait without limit.
   const char* for_process = std::getenv("LISTEN_PID");
   if (std::getenv("LISTEN_FDS") != nullptr && for_process != nullptr &&
       std::to_string(::getpid()) == for_process) {

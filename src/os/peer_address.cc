@@ -1,4 +1,4 @@
-// Parses the text of a peer_address().
+// Parses what peer_address() returns.
 #include <array>
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ std::string network_of(std::string_view peer) {
   std::array<char, sizeof(in6_addr)> address{};
   if (::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), address.data()) != 1)
     return host;
-  // An IPv4 address on a socket of both kinds.
+  // An IPv4 address on a dual-stack socket.
   if (IN6_IS_ADDR_V4MAPPED(reinterpret_cast<const in6_addr*>(address.data()))) return host;
   return std::string(address.data(), kNetworkBytes);
 }

@@ -18,9 +18,9 @@ namespace {
 
 constexpr mode_t kMode = 0644;
 
-// The byte of the flag. It is locked, as all bytes before it are, while the flag is not set.
+// The position of the flag. The byte is locked, like all bytes before it, unless the flag is set.
 constexpr std::int64_t kFlag = std::int64_t{1} << 20;
-// Locked by servers that have no flag (2.0.0): they lock the whole file.
+// Locked by a server without a flag (2.0.0), which locks the whole file.
 constexpr std::int64_t kNoFlag = kFlag + 1;
 
 struct flock byte_lock(std::int64_t byte, int type) {
@@ -32,7 +32,7 @@ struct flock byte_lock(std::int64_t byte, int type) {
   return lock;
 }
 
-// By another process. Nothing: the kernel does not say.
+// True if another process has locked the byte. No value: the kernel does not say.
 std::optional<bool> is_locked(const Descriptor& file, std::int64_t byte) {
   struct flock lock = byte_lock(byte, F_WRLCK);
   if (::fcntl(file.number(), F_GETLK, &lock) != 0) return {};
@@ -43,14 +43,14 @@ Error pid_file_error(const std::string& path, int error) {
   return {fmt::format("pid_file {}: {}", path, error_text(error))};
 }
 
-// False: of a device or a pipe, whose path must not be removed in the end.
+// False for a device or a pipe, whose path must not be removed at the end.
 bool is_regular(const Descriptor& file) {
   struct stat status {};
   return TUBED_PLANTED(replaces_any_file) ||
          (::fstat(file.number(), &status) == 0 && S_ISREG(status.st_mode));
 }
 
-// True if the path leads to this file.
+// True if `path` leads to this file.
 bool is_at(const std::string& path, const Descriptor& file) {
   struct stat ours {};
   struct stat there {};
@@ -88,7 +88,8 @@ void PidFile::set_flag(bool set) {
 }
 
 void PidFile::close_with(const std::string& last_words) {
-  // A file that stays, in a directory of another user, loses its process id.
+  // If the path cannot be removed, as in another user's directory, the file must lose the process
+  // id.
   if (is_at(path_, file_) && ::unlink(path_.c_str()) != 0) {
     [[maybe_unused]] const int cut = ::ftruncate(file_.number(), 0);
     [[maybe_unused]] const auto written = ::pwrite(file_.number(), "\n", 1, 0);
@@ -96,7 +97,7 @@ void PidFile::close_with(const std::string& last_words) {
   struct stat file {};
   if (::fstat(file_.number(), &file) != 0) return;
   const std::string line = last_words + '\n';
-  // Readers accept that it is missing.
+  // Readers accept a missing line.
   [[maybe_unused]] const auto written =
       ::pwrite(file_.number(), line.data(), line.size(), file.st_size);
 }

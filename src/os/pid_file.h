@@ -1,13 +1,13 @@
 // PidFile: a file with the id of the serving process.
 //
 // The process holds a record lock on the file. Readers ask the kernel for the holder of the lock
-// and do not trust the contents, so a file that a crash has left, or a copy, names no process.
+// instead of trusting the contents, so a copy, or a file left by a crash, names no process.
 //
-// The file also passes two messages on to `tubed --drain`, which shells that read the file do not
-// see: a flag, for which the process gives up the lock of one byte far beyond the contents, and
-// last words, which follow the process id in the file after its path was removed. Readers have
-// opened the file before. The lock ends with the byte of the flag. tubed 2.0.0, which leaves no
-// messages, locks the whole file: the byte after the flag shows which of them holds the file.
+// The file also carries two messages to `tubed --drain`, which opens it before they appear. Shells
+// that read the file do not see them. The flag is one byte far beyond the contents; the process
+// unlocks it to set the flag. The last words follow the process id after the path was removed. The
+// locked range ends with the byte of the flag. tubed 2.0.0 leaves no messages and locks the whole
+// file: the byte after the flag shows which kind of server holds the file.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ namespace tubed::os {
 class PidFile {
  public:
   // Creates the file or reuses an unlocked file, locks it and writes the id of this process. The
-  // error is one line, with the path and the reason, or the process that holds the lock.
+  // error is one line with the path and the reason, or with the process that holds the lock.
   static Result<std::unique_ptr<PidFile>> open(const std::string& path);
   // Removes the file if the path still leads to it and this user has the permission.
   ~PidFile();
-  // Sets or clears the flag, which is not set at the beginning. An error has no effect.
+  // Sets or clears the flag, which is initially clear. Errors are ignored.
   void set_flag(bool set);
-  // Removes the file as the destructor does, and leaves a line for those that have it open.
+  // Removes the file as the destructor does, and leaves a line for processes that have it open.
   void close_with(const std::string& last_words);
   PidFile(const PidFile&) = delete;
   PidFile& operator=(const PidFile&) = delete;
@@ -42,18 +42,18 @@ class PidFile {
   Descriptor file_;
 };
 
-// The pid file of another process that serves.
+// The pid file of another serving process.
 class OtherPidFile {
  public:
   // The error is one line.
   static Result<OtherPidFile> open(const std::string& path);
   // The process that held the lock when the file was opened.
   std::uint64_t process() const { return process_; }
-  // False: that process, a server of 2.0.0, leaves no messages.
+  // False if the process is a server of 2.0.0, which leaves no messages.
   bool has_flag() const { return has_flag_; }
-  // No value: that process holds the file no longer. Precondition: has_flag().
+  // Returns the flag, or nothing if the process no longer holds the file. Precondition: has_flag().
   std::optional<bool> flag() const;
-  // Empty: the process has left none, or it has not ended.
+  // Empty if the process has left no last words or has not ended.
   std::string last_words() const;
 
  private:

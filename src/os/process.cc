@@ -1,9 +1,9 @@
-// Wrappers of system calls that concern a process as a whole; they share no state.
+// Wrappers of system calls that concern a process as a whole. They share no state.
 //
-// Usage numbers come from getrusage(2) and /proc. A number that is not available is 0, because
-// statistics must not fail. Another process is addressed by a pidfd, which cannot come to mean a
-// different process, as a process id can. Functions that cannot fail on Linux assert or ignore the
-// return value; functions that depend on the environment return a Result.
+// Usage numbers come from getrusage(2) and /proc. An unavailable number is 0: statistics must not
+// fail. Other processes are addressed by pidfd; a process id may be reused. Functions that cannot
+// fail on Linux assert or ignore the return value; functions that depend on the environment return
+// a Result.
 #include "os/process.h"
 
 #include <cerrno>
@@ -83,7 +83,7 @@ std::uint64_t resident_bytes() {
 std::uint64_t random_number() {
   std::uint64_t number = 0;
   while (number == 0) {
-    // For a few bytes, and after boot, this neither blocks nor fails.
+    // After boot, a request for a few bytes neither blocks nor fails.
     const ssize_t got = ::getrandom(&number, sizeof number, 0);
     TUBED_ASSERT(got == sizeof number);
   }
@@ -119,7 +119,7 @@ std::uint64_t open_descriptors(const char* directory) {
   std::uint64_t entries = 0;
   while (::readdir(stream) != nullptr) ++entries;
   ::closedir(stream);
-  return entries - 3;  // ".", ".." and the stream itself
+  return entries - 3;  // not counting ".", ".." and the stream itself
 }
 
 std::uint64_t descriptor_limit() {
@@ -158,7 +158,7 @@ bool sees_all_users() {
   std::uint32_t inside = 0;
   std::uint32_t outside = 0;
   std::uint32_t count = 0;
-  // Without the file there are no user namespaces.
+  // A kernel without user namespaces has no such file.
   return !(map >> inside >> outside >> count) || count == kAll;
 }
 

@@ -1,4 +1,4 @@
-// Files with secrets: keys and tokens, which only their owner and its group may read.
+// Files with secrets, such as keys and tokens: only their owner and its group may read them.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace tubed::os {
 
-// An error, in one line with the file, if it is missing, is no regular file, or if others may read
-// it or change it, or its group may change it.
+// Fails if the file is missing or not a regular file, if others may read or write it, or if its
+// group may write it. The error is one line that names the file.
 Result<void> check_secret(const std::string& file);
 
-// The contents of such a file, of `most` bytes at most.
+// Returns the contents of such a file, of at most `most` bytes.
 Result<std::string> read_secret(const std::string& file, std::size_t most);
 
 }  // namespace tubed::os

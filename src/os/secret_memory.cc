@@ -21,7 +21,7 @@ SecretMemory::SecretMemory(std::size_t bytes) {
   }
   TUBED_ASSERT(memory != MAP_FAILED);
   bytes_ = {static_cast<std::byte*>(memory), size};
-  // It can fail only for an advice that this kernel does not know.
+  // Fails only on kernels that do not know this advice.
   ::madvise(memory, size, MADV_DONTDUMP);
 }
 

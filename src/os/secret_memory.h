@@ -1,6 +1,6 @@
-// SecretMemory: a page for keys, which no core dump of the process contains. [madvise(2)]
+// SecretMemory: pages for keys, excluded from core dumps. [madvise(2)]
 //
-// Ends with its bytes overwritten.
+// The destructor overwrites the bytes.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace tubed::os {
 
 class SecretMemory {
  public:
-  // `bytes`: rounded up to whole pages; they are zero. Out of memory ends the process, as it does
-  // in `new`.
+  // Allocates `bytes` bytes, rounded up to whole pages and set to zero. Ends the process if memory
+  // is exhausted, as `new` does.
   explicit SecretMemory(std::size_t bytes);
   ~SecretMemory();
   SecretMemory(const SecretMemory&) = delete;

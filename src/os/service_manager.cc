@@ -1,12 +1,12 @@
-// How the service manager is reached, through libsystemd:
+// Communicates with the service manager through libsystemd:
 //
 // - Sockets: LISTEN_FDS and LISTEN_FDNAMES describe open descriptors from 3 on. Each must be a
-//   listening TCP or unix stream socket. It is made non-blocking and close-on-exec, as the sockets
-//   are that this process opens.
+//   listening TCP or unix stream socket. It is made non-blocking and close-on-exec, like all
+//   sockets of this process.
 // - Notifications: datagrams of KEY=VALUE lines to the socket $NOTIFY_SOCKET. A notification that
 //   cannot be sent is lost, because its receiver is not part of the service.
-// - Units: D-Bus calls to systemd on the system bus. Each query opens a connection of its own; only
-//   --drain makes any.
+// - Units: D-Bus calls to systemd on the system bus. Each query opens a connection of its own. Only
+//   --drain makes queries.
 #include "os/service_manager.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::int64_t microseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
 }
 
-// Text after a line feed would be another message.
+// Replaces line feeds: text after one would be another message.
 std::string one_line(std::string_view text) {
   std::string line(text);
   std::replace(line.begin(), line.end(), '\n', ' ');
@@ -50,7 +50,7 @@ struct FreeNames {
   }
 };
 
-// The deleter of an object that libsystemd has allocated.
+// A deleter for objects allocated by libsystemd.
 template <auto Release>
 struct Releaser {
   template <class T>
@@ -134,8 +134,8 @@ void notify_watchdog() {
 
 namespace {
 
-// Reads properties of one unit. After the first failure the functions return empty values without a
-// call; failure() has the error.
+// Reads properties of one unit. After the first failure, all functions return empty values without
+// a call, and failure() has the error.
 class UnitReader {
  public:
   UnitReader(sd_bus* bus, const std::string& unit) : bus_(bus) {

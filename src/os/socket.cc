@@ -1,13 +1,13 @@
-// How sockets are made and used
+// How sockets are created and used
 //
-// Every socket is non-blocking and close-on-exec. Reads and writes are single system calls whose
-// result is a Transfer; errors that only mean "try again later" are would_block.
+// Every socket is non-blocking and close-on-exec. A read or write is one system call whose result
+// is a Transfer; an error that only means "try again later" is would_block.
 //
-// A unix socket leaves its file when its process is killed, and that file must be replaced by the
-// next start, while the socket of a running server must not. listen_unix() decides as follows:
+// When a process is killed, the file of its unix socket remains. The next start must replace that
+// file, but never the socket of a running server. listen_unix() decides as follows:
 //
 // 1. If the path exists and is not a socket, it is an error.
-// 2. A connection to the path is attempted. Only if it is refused, the file is removed.
+// 2. A connection to the path is attempted. The file is removed only if the connection is refused.
 // 3. The new socket is bound. Its mode is set before, while the umask is 0. The umask belongs to
 //    the process, so only one thread may do this.
 // 4. The group, and a mode that an ACL has changed, are set on the file (grant_access). If that
@@ -103,7 +103,7 @@ bool unix_address(const std::string& path, SocketAddress& address) {
   return true;
 }
 
-// False only if it is certain that no process listens on the path: connecting to it is refused.
+// False only if connecting is refused: then no process listens on the path.
 bool is_served(SocketAddress& address) {
   const Socket probe = open_socket(AF_UNIX);
   if (!probe || ::connect(probe.descriptor(), address.get(), address.length) == 0) return true;
@@ -122,7 +122,7 @@ void set_nonblocking_cloexec(const Socket& socket) {
   ::fcntl(socket.descriptor(), F_SETFD, FD_CLOEXEC);
 }
 
-// For one piece, recv() and send() cost the kernel less than readv() and writev().
+// For a single piece, recv() and send() are cheaper than readv() and writev().
 Transfer read_into(const Socket& socket, std::span<char> buffer) {
   return as_transfer(::recv(socket.descriptor(), buffer.data(), buffer.size(), 0));
 }
@@ -188,7 +188,7 @@ void send_refusal(const Socket& socket, std::string_view line) {
 
 void refuse_connection(Socket socket, std::string_view line) {
   send_refusal(socket, line);
-  // A close with unread input resets the connection, and the peer could lose the line.
+  // Closing with unread input resets the connection, and the peer could lose the line.
   std::array<char, 4096> unread;
   read_into(socket, unread);
 }
@@ -251,8 +251,8 @@ Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, in
   }
   Socket socket = open_socket(AF_UNIX);
   if (!socket) return system_error("cannot open a socket for", name);
-  // bind() creates a file with the mode of the socket, less the umask. Connections are refused
-  // until the socket listens, so no client connects before its permissions are set.
+  // bind() creates the file with the mode of the socket, less the umask. Connections are refused
+  // until the socket listens, so no client connects before the permissions are set.
   if (access.mode && ::fchmod(socket.descriptor(), *access.mode) != 0) {
     return system_error("cannot set the mode of", name);
   }
@@ -269,14 +269,14 @@ Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, in
   return socket;
 }
 
-// By descriptor and never by path: a user who can write to the directory may replace the socket by
-// a symbolic link, which a server that was started as root would follow.
+// Uses a descriptor, never the path: a user who can write to the directory might replace the socket
+// by a symbolic link, which a server started as root would follow.
 Result<void> grant_access(const std::string& path, const UnixAccess& access) {
   if (access.group.empty() && !access.mode) return {};
   const Descriptor file(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat there {};
   if (!file || ::fstat(file.number(), &there) != 0) return system_error("cannot open", path);
-  // A link count above 1 would be a hard link to the socket of another server.
+  // A link count above 1 could be a hard link to another server's socket.
   if (!S_ISSOCK(there.st_mode) || there.st_uid != ::geteuid() || there.st_nlink != 1) {
     return Error{path + ": another file has taken the socket's place"};
   }
@@ -288,8 +288,8 @@ Result<void> grant_access(const std::string& path, const UnixAccess& access) {
     }
   }
   // bind() has set the mode, less the bits that a default ACL of the directory removes. Before
-  // Linux 6.6 no call changes the mode through an O_PATH descriptor, but its name in /proc leads to
-  // the file.
+  // Linux 6.6 no call changes a mode through an O_PATH descriptor, but the descriptor's name in
+  // /proc leads to the file.
   const std::string name = fmt::format("/proc/self/fd/{}", file.number());
   const bool has_mode = !access.mode || (there.st_mode & 07777U) == *access.mode;
   if (!has_mode && ::chmod(name.c_str(), *access.mode) != 0) {
@@ -299,8 +299,8 @@ Result<void> grant_access(const std::string& path, const UnixAccess& access) {
 }
 
 void remove_unix_path(const Socket& socket, const std::string& path) {
-  // The inode of the socket is not that of the path, so the two cannot be compared. Instead this
-  // socket stops listening: if the path is then served, another process serves it.
+  // The inodes of the socket and the path differ, so they cannot be compared. Instead this socket
+  // stops listening: if the path is then still served, it belongs to another process.
   SocketAddress address;
   if (!unix_address(path, address)) return;
   struct stat there {};

@@ -23,7 +23,7 @@ void clean_start() {
   reset_signals();
 }
 
-// open() takes the lowest number that is free, and those below `number` are in use.
+// open() takes the lowest free number, and all numbers below `number` are in use.
 void occupy_standard_descriptors() {
   if (TUBED_PLANTED(standard_descriptors_stay_closed)) return;
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -36,7 +36,7 @@ void reset_signals() {
   if (TUBED_PLANTED(inherited_signals_are_kept)) return;
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action {};
-    // Not of the two signals that glibc keeps for itself.
+    // Skips the two signals that glibc keeps for itself.
     if (::sigaction(number, nullptr, &action) != 0 || action.sa_handler != SIG_IGN) continue;
     if (std::ranges::count(kOfTerminals, number) == 0) std::signal(number, SIG_DFL);
   }

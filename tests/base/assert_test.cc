@@ -11,8 +11,8 @@
 
 namespace {
 
-// The standard error of a process that runs `run`, then exits with 0, and is ended by SIGABRT
-// before; empty: it is not.
+// Runs `run` in a child process. Returns what it wrote to stderr if it was ended by SIGABRT, else
+// an empty string.
 template <class Run>
 std::string said_before_abort(Run run) {
   int ends[2];
@@ -46,7 +46,7 @@ TEST_CASE("a failed assertion aborts the process, in release builds too, and pri
   CHECK(said.find("assertion failed: jobs == 2") != std::string::npos);
 }
 
-// In every build (cmake/TubedTargets.cmake): the process does not read other memory.
+// Every build has these checks (cmake/TubedTargets.cmake).
 TEST_CASE("an access to an empty optional or outside of a vector aborts the process") {
   const std::optional<int> none;
   const std::vector<int> one = {1};

@@ -33,14 +33,14 @@ TEST_CASE("a body may contain any bytes; all copies read the same") {
   CHECK(copy.view().data() == bytes.view().data());
 }
 
-TEST_CASE("the memory is freed with the last copy, in any order") {
+TEST_CASE("the memory is freed with the last copy, whichever that is") {
   for (std::size_t last = 0; last < 3; ++last) {
     std::vector<Bytes> copies(3, Bytes::copy_of("body"));
     for (std::size_t i = 0; i < copies.size(); ++i) {
       if (i != last) copies[i] = Bytes();
     }
     CHECK(copies[last].view() == "body");
-    CHECK(copies[last].writable().size() == 4);  // the only handle again
+    CHECK(copies[last].writable().size() == 4);  // now the only handle
   }
 }
 

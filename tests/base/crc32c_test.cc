@@ -26,7 +26,7 @@ std::string random_text(std::mt19937& random, std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("the checksums are those of RFC 3720, B.4") {
+TEST_CASE("the checksums match RFC 3720, B.4") {
   for (const Crc crc : kBoth) {
     CHECK(crc(0, "") == 0);
     CHECK(crc(0, "123456789") == 0xE3069283);
@@ -47,7 +47,7 @@ TEST_CASE("the checksums are those of RFC 3720, B.4") {
   }
 }
 
-TEST_CASE("a checksum continues another") {
+TEST_CASE("a checksum continues the checksum of the bytes before") {
   std::mt19937 random(1);
   const std::string text = random_text(random, 100);
   const std::string_view view = text;

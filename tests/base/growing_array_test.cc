@@ -10,7 +10,7 @@ TEST_CASE("an array keeps its values while it grows and shrinks") {
   GrowingArray<std::uint64_t> array;
   CHECK(array.empty());
   CHECK(array.capacity() == 0);
-  constexpr std::uint64_t kMany = 300'000;  // beyond where the C library maps blocks of their own
+  constexpr std::uint64_t kMany = 300'000;  // large enough to have a mapping of its own
   for (std::uint64_t i = 0; i < kMany; ++i) array.push_back(i * i);
   REQUIRE(array.size() == kMany);
   CHECK(array.capacity() >= kMany);
@@ -27,7 +27,7 @@ TEST_CASE("an array keeps its values while it grows and shrinks") {
   CHECK(array.end() - array.begin() == 10);
 }
 
-TEST_CASE("an array is moved") {
+TEST_CASE("an array can be moved") {
   GrowingArray<std::uint64_t> array;
   array.push_back(7);
   GrowingArray<std::uint64_t> other(std::move(array));
@@ -37,7 +37,7 @@ TEST_CASE("an array is moved") {
   CHECK(other.empty());
 }
 
-TEST_CASE("an array that cannot grow throws and is unchanged") {
+TEST_CASE("an array that cannot grow throws and stays unchanged") {
   GrowingArray<std::uint64_t> array;
   array.push_back(7);
   CHECK_THROWS_AS(array.set_capacity(SIZE_MAX / 16), std::bad_alloc);

@@ -21,8 +21,8 @@ std::uint64_t count_at(const HistogramView& view, std::size_t place) {
 }  // namespace
 
 TEST_CASE(
-    "a bound belongs to what is below it, and numbers above all bounds have a bucket of their "
-    "own") {
+    "a number equal to a bound is in the bucket below it, and a last bucket counts numbers above "
+    "all bounds") {
   Counts sizes;
   for (const std::int64_t size : {0, 1, 2, 3, 1000, 1001}) sizes.add(size);
   const HistogramView view = sizes.view();
@@ -48,13 +48,13 @@ TEST_CASE("times are reported in seconds, and their sum is more than 64 bits of 
   CHECK(times.view().sum / times.view().per_unit == doctest::Approx(400.0 * 86'400 * 365));
 }
 
-TEST_CASE("bounds rise") {
+TEST_CASE("the bounds of each scale ascend") {
   for (const HistogramView& view : {LongTimes().view(), ShortTimes().view(), Counts().view()}) {
     for (std::size_t i = 1; i < view.bounds.size(); ++i) CHECK(view.bounds[i - 1] < view.bounds[i]);
   }
 }
 
-TEST_CASE("a share of listed bounds is linear between two bounds") {
+TEST_CASE("at() interpolates between two listed bounds") {
   Counts sizes;
   CHECK(sizes.view().at(0.5) == 0);
   CHECK(HistogramView().at(0.5) == 0);
@@ -72,7 +72,7 @@ TEST_CASE("a share of listed bounds is linear between two bounds") {
   CHECK(sizes.view().at(1) == 1000);
 }
 
-TEST_CASE("percentiles: an empty histogram has none") {
+TEST_CASE("percentiles: 0 for an empty histogram") {
   const Percentiles histogram;
   CHECK(histogram.total() == 0);
   CHECK(histogram.sum() == 0);
@@ -103,7 +103,7 @@ TEST_CASE("percentiles: numbers of any size keep three digits") {
   }
 }
 
-TEST_CASE("percentiles: the buckets follow one another without a gap") {
+TEST_CASE("percentiles: the buckets are contiguous") {
   std::size_t before = LogScale::bucket_of(0);
   for (std::int64_t number = 1; number < (1 << 20); number += kOneIn) {
     const std::size_t bucket = LogScale::bucket_of(number);
@@ -114,7 +114,7 @@ TEST_CASE("percentiles: the buckets follow one another without a gap") {
   CHECK(LogScale::bucket_of(INT64_MAX) == LogScale::kBuckets - 1);
 }
 
-TEST_CASE("percentiles are those of the sorted numbers") {
+TEST_CASE("percentiles: as in the sorted numbers, to three digits") {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> distribution(12, 2);
   Percentiles histogram;
@@ -132,7 +132,7 @@ TEST_CASE("percentiles are those of the sorted numbers") {
   }
 }
 
-TEST_CASE("percentiles: numbers that are too large count as the largest, negative ones as 0") {
+TEST_CASE("percentiles: too large numbers count as the largest, negative numbers as 0") {
   Percentiles histogram;
   histogram.add(INT64_MAX);
   CHECK(histogram.at(0.5) >= (std::int64_t{1} << LogScale::kMaxBits) / 1001 * 1000);

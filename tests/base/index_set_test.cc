@@ -17,7 +17,7 @@ std::vector<std::uint32_t> common(const IndexSet& one, const IndexSet& other) {
 
 }  // namespace
 
-TEST_CASE("a number is in the set from insert to erase, whatever its neighbours are") {
+TEST_CASE("a number is in the set from insert to erase, whatever its neighbours") {
   IndexSet set;
   for (const std::uint32_t index : {0U, 63U, 64U, 4095U, 4096U, 100'000U}) {
     CAPTURE(index);
@@ -34,7 +34,7 @@ TEST_CASE("a number is in the set from insert to erase, whatever its neighbours 
   CHECK(set.contains(64));
 }
 
-TEST_CASE("the intersection of two sets is visited in ascending order, as that of two std::sets") {
+TEST_CASE("two sets have the same intersection as two std::sets, in ascending order") {
   IndexSet one;
   IndexSet other;
   std::set<std::uint32_t> plain_one;

@@ -24,7 +24,7 @@ Item* smallest(const std::vector<Item*>& items) {
 
 }  // namespace
 
-TEST_CASE("an indexed heap agrees with a linear scan, whatever is pushed, moved and erased") {
+TEST_CASE("an indexed heap agrees with a linear scan after any pushes, updates and erasures") {
   std::mt19937_64 random(1);
   std::vector<Item> items(300);
   std::vector<Item*> inside;
@@ -32,7 +32,7 @@ TEST_CASE("an indexed heap agrees with a linear scan, whatever is pushed, moved 
   for (int step = 0; step < 20'000; ++step) {
     const std::uint64_t number = random() % items.size();
     Item* item = &items[number];
-    // The heap grows, then shrinks, so that its array passes through all sizes both ways.
+    // The heap grows and shrinks by turns, so its array passes all sizes in both directions.
     const bool growing = step % 4000 < 2000;
     const std::uint64_t key = (random() % 1000) * items.size() + number;
     if (item->index == kNotInHeap) {
@@ -74,7 +74,7 @@ TEST_CASE("an indexed heap is emptied in order") {
   CHECK(heap.first() == nullptr);
 }
 
-TEST_CASE("set inserts an item, moves it, and removes it") {
+TEST_CASE("set inserts, updates and removes an item") {
   Item a;
   Item b;
   Heap heap;
@@ -96,7 +96,7 @@ TEST_CASE("set inserts an item, moves it, and removes it") {
   CHECK(count == 1);
 }
 
-TEST_CASE("the smallest items of an indexed heap are visited in order, and any number of them") {
+TEST_CASE("visit_smallest visits any number of items in order") {
   std::mt19937_64 random(2);
   std::vector<Item> items(200);
   Heap heap;

@@ -32,7 +32,7 @@ std::vector<ListItem*> backwards(const ItemList& list) {
 
 }  // namespace
 
-TEST_CASE("an intrusive list agrees with a vector, whatever is inserted and erased") {
+TEST_CASE("an intrusive list agrees with a vector after any insertions and erasures") {
   std::mt19937_64 random(1);
   std::vector<ListItem> items(40);
   std::vector<ListItem*> outside;

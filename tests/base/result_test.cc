@@ -20,13 +20,13 @@ TEST_CASE("a result has a value or an error") {
   CHECK(bad.error().message == "open /x: no such file");
 }
 
-TEST_CASE("the value of a result may be movable only") {
+TEST_CASE("the value of a result may be move-only") {
   Result<std::unique_ptr<int>> result(std::make_unique<int>(7));
   const std::unique_ptr<int> taken = std::move(*result);
   CHECK(*taken == 7);
 }
 
-TEST_CASE("a result of void is good unless it has an error") {
+TEST_CASE("a void result is ok unless it has an error") {
   const Result<void> good;
   CHECK(good.ok());
   const Result<void> bad(Error{"reason"});
@@ -60,7 +60,7 @@ Result<std::unique_ptr<int>> boxed(int number) {
 
 }  // namespace
 
-TEST_CASE("TRY takes a value, and returns an error with its kind") {
+TEST_CASE("TRY evaluates to the value, or returns the error with its kind") {
   CHECK(*quarter_of(8) == "2");
   const auto odd = quarter_of(6);
   REQUIRE_FALSE(odd);

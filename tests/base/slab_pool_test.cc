@@ -43,7 +43,7 @@ TEST_CASE("cells of every size are aligned and do not overlap") {
   for (const Taken& taken : all) SlabPool::free(taken.cell, taken.bytes);
 }
 
-TEST_CASE("allocated cells keep their contents in a random sequence") {
+TEST_CASE("cells keep their contents in a random sequence of allocations") {
   std::vector<Taken> held;
   std::uint32_t state = 1;
   const auto next = [&state](std::uint32_t bound) {
@@ -68,7 +68,8 @@ TEST_CASE("allocated cells keep their contents in a random sequence") {
   for (const Taken& taken : held) SlabPool::free(taken.cell, taken.bytes);
 }
 
-TEST_CASE("many small objects cost little more than their bytes, and all memory is returned") {
+TEST_CASE(
+    "many small objects cost little more than their bytes, and freeing them returns all memory") {
   const std::size_t before = SlabPool::memory();
   constexpr std::size_t kCount = 100'000;
   for (const std::size_t bytes : {std::size_t{24}, std::size_t{64}, std::size_t{160}}) {
@@ -93,7 +94,7 @@ TEST_CASE("the cell freed last is allocated next") {
   SlabPool::free(kept, 40);
 }
 
-TEST_CASE("a standard container can have its nodes in slabs") {
+TEST_CASE("a standard container can allocate its nodes in slabs") {
   const std::size_t before = SlabPool::memory();
   {
     using Allocator = SlabAllocator<std::pair<const int, int>>;

@@ -33,7 +33,7 @@ struct Counts final : loop::ChannelOwner {
   }
 };
 
-// Both ends of a TCP connection: unix sockets have no resets.
+// Returns both ends of a TCP connection: unix sockets have no resets.
 std::pair<os::Socket, os::Socket> tcp_pair() {
   const auto listener = os::listen_tcp("127.0.0.1", 0, 1);
   REQUIRE(listener.ok());
@@ -52,7 +52,7 @@ std::unique_ptr<Channel> watched(Loop& loop, Socket socket, loop::ChannelOwner& 
 
 }  // namespace
 
-TEST_CASE("a descriptor that the kernel does not watch has no channel") {
+TEST_CASE("no channel is made for a descriptor that the kernel does not watch") {
   Loop loop;
   CHECK(open_channel(loop, Socket(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)), {}) ==
         nullptr);
@@ -100,7 +100,7 @@ TEST_CASE("a channel reports the requested readiness, and nothing else") {
   CHECK(counts.readable == readable_before);
 }
 
-TEST_CASE("a half-close is reported once, whatever is wanted before and after") {
+TEST_CASE("a half-close is reported once, whatever was wanted before and is wanted after") {
   for (const auto& [readable, writable] :
        {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
     Loop loop;
@@ -120,7 +120,7 @@ TEST_CASE("a half-close is reported once, whatever is wanted before and after") 
     run_ticks(loop, 20);
     CHECK(counts.half_closed == 1);
     CHECK(counts.broken == 0);
-    CHECK(counts.readable + counts.writable == reported);  // the loop is not kept busy by it
+    CHECK(counts.readable + counts.writable == reported);  // it does not keep the loop busy
   }
 }
 

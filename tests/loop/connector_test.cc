@@ -77,7 +77,7 @@ TEST_CASE("a connection over IPv6") {
   CHECK(attempt.connected->ok());
 }
 
-TEST_CASE("a connection that is refused, or to no address, is one line, in a later event") {
+TEST_CASE("a refused connection or an invalid address is reported in one line, in a later event") {
   Loop loop;
   const Socket closed = refusing();
   Attempt refused(loop, "127.0.0.1", port_of(closed));
@@ -93,7 +93,7 @@ TEST_CASE("a connection that is refused, or to no address, is one line, in a lat
 }
 
 TEST_CASE("a connection that is not made in time is given up") {
-  // The kernel completes no more connections than the backlog has room for.
+  // The kernel completes no more connections than the backlog holds.
   Loop loop;
   const auto listener = os::listen_tcp("127.0.0.1", 0, 0);
   REQUIRE(listener.ok());
@@ -120,7 +120,7 @@ TEST_CASE("a connector that is destroyed delivers nothing") {
   CHECK_FALSE(attempt->connected);
 }
 
-TEST_CASE("without a descriptor there is no connection") {
+TEST_CASE("without a free descriptor a connection fails") {
   Loop loop;
   const Socket listener = listening();
   const std::uint16_t port = port_of(listener);
@@ -147,7 +147,7 @@ TEST_CASE("a channel hands over its socket, which stays open and is not watched"
   write_all(there, "x");
   run_ticks(loop, 5);
   CHECK(count.ready == 0);
-  // Another channel may watch it, before the first is destroyed and after.
+  // Another channel may watch it, both before and after the first is destroyed.
   auto other = loop::open_channel(loop, Socket(::dup(socket.descriptor())), {});
   REQUIRE(other != nullptr);
   other->set_owner(count);

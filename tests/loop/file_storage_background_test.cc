@@ -15,8 +15,7 @@ using journal::FileId;
 using journal::Outcome;
 using journal::Sync;
 
-TEST_CASE(
-    "a new file begins with its head, reads as zeros after it, and is allocated on the disk") {
+TEST_CASE("a new file begins with its head, reads as zeros after it, and is allocated on disk") {
   Place place;
   FileId id = 0;
   REQUIRE(place.create("file", "head", 1 << 20, &id).ok());
@@ -52,7 +51,7 @@ TEST_CASE("a file never gets the id of another") {
   CHECK(place.opened("file") > second);
 }
 
-TEST_CASE("an allocated part reads as zeros and is allocated on the disk") {
+TEST_CASE("an allocated part reads as zeros and is allocated on disk") {
   Place place;
   REQUIRE(place.storage->store("file", "0123").ok());
   const FileId id = place.opened("file");
@@ -62,7 +61,7 @@ TEST_CASE("an allocated part reads as zeros and is allocated on the disk") {
   CHECK(place.allocate(id, 1 << 20, 1 << 20).ok());
 }
 
-TEST_CASE("a write stores its pieces in order, also more than one system call takes") {
+TEST_CASE("a write stores its pieces in order, even more than one system call takes") {
   Place place;
   REQUIRE(place.storage->store("file", "0123").ok());
   const FileId id = place.opened("file");
@@ -71,7 +70,7 @@ TEST_CASE("a write stores its pieces in order, also more than one system call ta
   std::vector<std::string_view> pieces;
   const std::string_view whole = text;
   std::size_t at = 0;
-  while (at < whole.size()) {  // a number, its comma, and a piece of nothing now and then
+  while (at < whole.size()) {  // a number, its comma, and sometimes an empty piece
     const std::size_t comma = whole.find(',', at);
     pieces.push_back(whole.substr(at, comma - at));
     pieces.push_back(whole.substr(comma, 1));
@@ -269,21 +268,21 @@ TEST_CASE("a reuse without space leaves no file, and its removal can be complete
 
 // --- Other failures
 
-TEST_CASE("another write error names the operation, the file, the offset and the reason") {
+TEST_CASE("any other write error names the operation, the file, the offset and the reason") {
   Place place;
   REQUIRE(std::filesystem::create_directory(place.file("folder")));
   CHECK(failure_of(place.storage->open("folder")) ==
         "opening of " + place.file("folder: Is a directory"));
   REQUIRE(place.storage->store("file", "0123").ok());
   const FileId id = place.opened("file");
-  // Larger than any file may be.
+  // Beyond the largest size of any file.
   const Outcome outcome = place.write(id, INT64_MAX - 1, {"abcd"});
   CHECK_FALSE(outcome.ok());
   CHECK(outcome.reason.starts_with(
       fmt::format("write of {} at {}: ", place.file("file"), INT64_MAX - 1)));
 }
 
-TEST_CASE("a directory that was removed refuses new files") {
+TEST_CASE("a removed directory refuses new files") {
   Place place;
   std::filesystem::remove_all(place.path);
   const Outcome outcome = place.create("file", "head", 100);
@@ -295,7 +294,7 @@ TEST_CASE("a directory that was removed refuses new files") {
 
 namespace {
 
-// While it exists, fallocate() fails as on a file system that has no such operation.
+// While it exists, fallocate() fails as on a file system without this operation.
 class NoFallocate {
  public:
   NoFallocate() {
@@ -314,7 +313,7 @@ class NoFallocate {
 
 }  // namespace tubed::loop_test
 
-// Takes the place of glibc's in this program.
+// Replaces glibc's function in this program.
 int fallocate(int file, int mode, off_t offset, off_t length) {
   using tubed::loop_test::NoFallocate;
   if (!NoFallocate::exists) {
@@ -327,7 +326,7 @@ int fallocate(int file, int mode, off_t offset, off_t length) {
 
 namespace tubed::loop_test {
 
-TEST_CASE("a file system without fallocate has zeros written") {
+TEST_CASE("on a file system without fallocate, zeros are written") {
   const NoFallocate without;
   Place place;
   constexpr std::size_t kBytes = (1 << 20) + 77;

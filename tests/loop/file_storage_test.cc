@@ -18,7 +18,7 @@ using loop::Loop;
 
 namespace {
 
-// A forked child, which returns a text. `stays`: it then lives until this object is destroyed.
+// A forked child that returns a text. With `stays` it then lives until this object is destroyed.
 class Child {
  public:
   explicit Child(const std::function<std::string()>& work, bool stays = false) {
@@ -57,7 +57,7 @@ class Child {
 
 constexpr uid_t kNobody = 65534;
 
-// The error of opening the directory as a user that is neither root nor its owner.
+// Returns the error of opening the directory as a user that is neither root nor its owner.
 std::string failure_as_nobody(const std::string& path, FileStorage::Mode mode) {
   const Child child([&]() -> std::string {
     if (::geteuid() == 0 && ::seteuid(kNobody) != 0) return "no such user";
@@ -109,7 +109,7 @@ TEST_CASE("the error of a directory in which no lock file can be created names t
       failure_of(FileStorage::open(loop, "/proc", kOwner)).starts_with("journal directory /proc"));
 }
 
-TEST_CASE("a new directory is made, and an empty directory is used") {
+TEST_CASE("a new directory is created, and an empty directory is used") {
   const Directory directory;
   Loop loop;
   const mode_t before = ::umask(022);
@@ -143,7 +143,7 @@ TEST_CASE("a new directory must be empty or missing, and its parent must exist")
 
 // --- The lock
 
-TEST_CASE("a directory in use is refused, naming the process that uses it, until that ends") {
+TEST_CASE("a directory in use is refused until its process ends, and the error names the process") {
   Place place;
   place.storage.reset();
   std::optional<Child> other;
@@ -192,7 +192,7 @@ TEST_CASE("a reader takes no lock and creates no file") {
 
 // --- Blocking
 
-TEST_CASE("the list has the regular files and their sizes, and not the lock") {
+TEST_CASE("the list has the regular files and their sizes, without the lock") {
   Place place;
   CHECK(place.names().empty());
   put_file(place.file("one"), "12345");
@@ -206,7 +206,7 @@ TEST_CASE("the list has the regular files and their sizes, and not the lock") {
   for (const auto& info : files.value()) CHECK(info.bytes == (info.name == "one" ? 5 : 0));
 }
 
-TEST_CASE("a file that is not there cannot be opened or removed") {
+TEST_CASE("a missing file cannot be opened or removed") {
   Place place;
   CHECK(failure_of(place.storage->open("none")) ==
         "opening of " + place.file("none") + ": No such file or directory");
@@ -230,7 +230,7 @@ TEST_CASE("stored contents are read back, whatever their bytes") {
   CHECK(place.names() == std::vector<std::string>{"file", "nothing"});
 }
 
-TEST_CASE("a store replaces no file but an unfinished file that a crash has left") {
+TEST_CASE("a store replaces only an unfinished file that a crash has left") {
   Place place;
   REQUIRE(place.storage->store("file", "old").ok());
   CHECK(failure_of(place.storage->store("file", "new")) ==
@@ -262,7 +262,7 @@ TEST_CASE("a removed file does not exist") {
   CHECK(place.names().empty());
 }
 
-TEST_CASE("a file is moved to another name, and into a folder that the move makes") {
+TEST_CASE("a file is moved to another name, and into a folder that the move creates") {
   Place place;
   for (const std::string name : {"one", "two", "three"}) {
     REQUIRE(place.storage->store(name, name).ok());

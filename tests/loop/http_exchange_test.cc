@@ -36,7 +36,7 @@ bool is_closed(const os::Socket& client) {
 
 }  // namespace
 
-TEST_CASE("a body cut at any byte arrives whole, and is followed by the response" *
+TEST_CASE("a body cut at any byte arrives whole, and the response follows" *
           doctest::test_suite("slow")) {
   TestServer test;
   const std::string chunks = "5;name=value\r\nhello\r\nA\r\n, 0123456\n\r\n0\r\nX: trailer\r\n\r\n";
@@ -66,7 +66,7 @@ TEST_CASE("a body cut at any byte arrives whole, and is followed by the response
   }
 }
 
-TEST_CASE("bytes after the request are neither a part of its body nor a request") {
+TEST_CASE("bytes after the request belong neither to its body nor to another request") {
   TestServer test;
   for (const std::string& more :
        {get("/other"), std::string("garbage\0\xff", 9), std::string(50'000, 'x')}) {
@@ -114,7 +114,7 @@ TEST_CASE("a body is taken as slowly as the exchange wants" * doctest::test_suit
   }
 }
 
-TEST_CASE("an exchange that takes nothing is not called again before it is resumed") {
+TEST_CASE("an exchange that takes no bytes is not called again before it is resumed") {
   TestServer test;
   Script script = scripted(HttpHead{.length = 0});
   script.takes = 0;
@@ -144,7 +144,7 @@ TEST_CASE("a body is not read after a response that was made at once" *
     std::string_view left = request;
     std::string got;
     os::Transfer read{.kind = os::Transfer::Kind::would_block};
-    // The client writes everything, as it would with a request that is accepted, while it reads.
+    // The client writes everything while it reads, as it would if the request were accepted.
     REQUIRE(run_until(test.loop, [&] {
       if (!left.empty()) left.remove_prefix(os::write_from(client, left).bytes);
       char bytes[1000];
@@ -155,13 +155,13 @@ TEST_CASE("a body is not read after a response that was made at once" *
     CHECK(status_in(got) == "HTTP/1.1 401 Unauthorized");
     CHECK(body_of(got) == "no\n");
   }
-  // A client that never ends does not keep the connection: the loop sleeps after that.
+  // A client that never stops sending does not keep the connection: afterwards the loop sleeps.
   const os::Socket client = test.begin(post("/p", body).substr(0, 1000));
   CHECK(body_of(test.take_all(client)) == "no\n");
   CHECK(run_until(test.loop, [&] { return uv_backend_timeout(test.loop.uv()) == -1; }));
 }
 
-TEST_CASE("a client that expects 100-continue gets that or the refusal, before it sends a body") {
+TEST_CASE("a client that expects 100-continue gets it or the refusal before it sends a body") {
   TestServer test;
   const std::string request =
       "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
@@ -188,7 +188,7 @@ TEST_CASE("the header is sent when the exchange knows it") {
   REQUIRE(run_until(test.loop, [&] { return script.heads_made == 1; }));
   run_ticks(test.loop, 50);
   CHECK(script.heads_made == 1);
-  // Without need, several times.
+  // Several times, without need.
   for (int i = 0; i < 3; ++i) {
     script.resume();
     script.resume();
@@ -206,7 +206,7 @@ TEST_CASE("the header is sent when the exchange knows it") {
   CHECK(script.destroyed);
 }
 
-TEST_CASE("a resume from within the call that has to wait is not lost") {
+TEST_CASE("a resume within the call that has to wait is not lost") {
   TestServer test;
   Script script = scripted(std::nullopt, "", false);
   script.resumes_itself = true;
@@ -215,7 +215,7 @@ TEST_CASE("a resume from within the call that has to wait is not lost") {
   REQUIRE(run_until(test.loop, [&] { return script.heads_made > 10; }));
   script.head = HttpHead{};
   REQUIRE(run_until(test.loop, [&] { return script.parts_made > 10; }));
-  // Other clients are served meanwhile.
+  // Other clients are served in the meantime.
   const std::size_t before = script.parts_made;
   test.site.answer = {};
   CHECK(body_of(test.ask(get("/here"))) == "it is /here");
@@ -336,7 +336,7 @@ TEST_CASE("a client that disconnects while its exchange waits is noticed" *
   CHECK(run_until(test.loop, [&] { return uv_backend_timeout(test.loop.uv()) == -1; }));
 }
 
-TEST_CASE("an exchange sees at once that its client has left") {
+TEST_CASE("client_has_left reports at once that the client has left") {
   TestServer test;
   for (const std::string end : {"close", "half", "reset"}) {
     CAPTURE(end);
@@ -355,7 +355,7 @@ TEST_CASE("an exchange sees at once that its client has left") {
   }
 }
 
-TEST_CASE("an exchange is told apart whose whole response was sent") {
+TEST_CASE("on_sent is called only if the whole response was sent") {
   TestServer test;
   Script script = scripted(HttpHead{}, text_of_page(100'000));
   test.run(script);
@@ -385,7 +385,7 @@ TEST_CASE("a client that stays is not regarded as disconnected" * doctest::test_
   test.server->set_timeouts(std::chrono::hours(1), std::chrono::hours(1));
   Script ending = scripted(std::nullopt);
   test.run(ending);
-  test.begin(get("/p"));  // which is closed at once
+  test.begin(get("/p"));  // closed at once
   CHECK(run_until(test.loop, [&] { return ending.destroyed; }));
   REQUIRE_FALSE(script.destroyed);
   script.head = HttpHead{.length = 0};

@@ -61,7 +61,7 @@ TEST_CASE("the owner sees the request as the client has sent it") {
   CHECK(sees("GET /\xff\x01 HTTP/1.0\r\n\r\n") == "GET /\xff\x01 none 0 0 ");
 }
 
-TEST_CASE("headers of responses, and a text that is not copied") {
+TEST_CASE("a response has its headers, and a persistent text is not copied") {
   TestServer test;
   static const std::string page(1'000'000, 'x');
   test.site.answer = [](const loop::HttpRequest&) {
@@ -172,7 +172,7 @@ TEST_CASE("the loop sleeps while no work is pending" * doctest::test_suite("slow
   CHECK(uv_backend_timeout(test.loop.uv()) == -1);
 }
 
-TEST_CASE("more clients than connections wait in the kernel, and all are answered") {
+TEST_CASE("clients beyond kMaxConnections wait in the kernel, and all are answered") {
   TestServer test;
   std::vector<os::Socket> clients;
   for (int i = 0; i < 300; ++i) {

@@ -15,8 +15,8 @@
 
 namespace tubed::loop_test {
 
-// Responds to every request with "it is TARGET", and to the targets in `pages` with a streamed text
-// of that many bytes, unless the test has an answer of its own.
+// Responds to every request with "it is TARGET", and to a target in `pages` with a streamed text of
+// that many bytes, unless the test sets an answer.
 struct TestSite final : loop::HttpOwner {
   std::vector<std::string> asked;
   std::vector<std::string> errors;
@@ -35,12 +35,12 @@ struct TestSite final : loop::HttpOwner {
 
 std::string text_of_page(std::size_t bytes);
 
-// The behaviour of an exchange, prepared by a test, and a record of its calls. Outlives it.
+// The behaviour of an exchange, chosen by a test, and a record of its calls. Outlives the exchange.
 struct Script {
-  std::size_t takes = SIZE_MAX;  // bytes of the body, at most, in one call
-  bool resumes_itself = false;   // from within each call that has to wait
+  std::size_t takes = SIZE_MAX;  // most bytes of the body to take in one call
+  bool resumes_itself = false;   // within each call that has to wait
   std::optional<loop::HttpHead> head = loop::HttpHead{};
-  std::string text;      // of the response; next_part() takes from it
+  std::string text;      // the response; next_part() takes from it
   bool complete = true;  // the response ends after `text`
   bool stream = false;
   bool waits = false;  // begin_waiting(), once the body has ended
@@ -52,7 +52,7 @@ struct Script {
   int ends = 0;  // of the body
   bool destroyed = false;
   bool sent = false;
-  std::function<void()> resume;  // of its exchange; empty: it is destroyed, or was not made
+  std::function<void()> resume;  // resumes its exchange; empty: destroyed, or not made
   std::function<bool()> client_has_left;
 };
 
@@ -64,16 +64,16 @@ struct TestServer {
   std::unique_ptr<loop::HttpServer> server;
   std::string address;
 
-  // No connection is closed because the test is slow: the timeouts are longer than kLastResort.
+  // The timeouts are longer than kLastResort, so a slow test loses no connection.
   TestServer();
 
-  // Listens on a unix socket too.
+  // Also listens on a unix socket.
   void listen_on(const std::string& path);
-  // Answers each request with an exchange by this script, which serves one request at a time.
+  // Answers each request with an exchange that follows this script, one request at a time.
   void run(Script& script);
 
   os::Socket connect() const;
-  // A connection with this request, which the owner has been asked about.
+  // Returns a connection with this request, about which the owner has been asked.
   os::Socket begin(std::string_view request);
   // Reads until the server closes the connection.
   std::string take_all(const os::Socket& client);
@@ -83,7 +83,7 @@ struct TestServer {
 };
 
 std::string get(std::string_view path);
-// A POST with this body and its length.
+// Returns a POST with this body and its length.
 std::string post(std::string_view path, std::string_view body);
 std::string body_of(const std::string& answer);
 std::string status_in(const std::string& answer);

@@ -18,10 +18,10 @@ using loop::HttpServer;
 
 namespace {
 
-// Clients that occupy the connections of a server, with requests that do not end.
+// Clients that occupy the connections of a server with requests that do not end.
 struct Crowd {
   TestServer& test;
-  std::vector<std::unique_ptr<Script>> scripts;  // outlive the server's exchanges
+  std::vector<std::unique_ptr<Script>> scripts;  // outlive the exchanges of the server
   std::vector<os::Socket> clients;
 
   explicit Crowd(TestServer& server) : test(server) {}
@@ -55,7 +55,7 @@ struct Crowd {
     };
   }
 
-  // How many ticks a new client waits for a small page.
+  // Returns the number of ticks that a new client waits for a small page.
   int ticks_of_a_page() {
     const os::Socket client = test.connect();
     write_all(client, get("/small"));
@@ -80,7 +80,7 @@ struct Crowd {
 
 }  // namespace
 
-TEST_CASE("the peers of TCP and of unix sockets") {
+TEST_CASE("an owner sees the peers of TCP and unix sockets") {
   const Directory directory;
   const std::string path = directory.file("socket");
   TestServer test;
@@ -150,12 +150,12 @@ TEST_CASE("exchanges, event streams, pages, texts and half requests at once leav
     crowd.add(50, get("/events"));
     CHECK(crowd.ticks_of_a_page() < 1000);
   }
-  // The others made room.
+  // The texts and half requests made room.
   CHECK(test.server->exchanges() == HttpServer::kMaxExchanges);
   CHECK(test.server->event_streams() == HttpServer::kMaxEventStreams);
 }
 
-TEST_CASE("exchanges without a bound by the owner leave a connection for others" *
+TEST_CASE("exchanges that the owner does not bound leave a connection for others" *
           doctest::test_suite("slow")) {
   TestServer test;
   Crowd crowd(test);
@@ -176,7 +176,7 @@ TEST_CASE("exchanges that wait take no connection from others, and none is close
   Crowd crowd(test);
   crowd.answer();
   constexpr std::size_t kWaits = 2 * HttpServer::kMaxConnections;
-  std::vector<std::unique_ptr<Script>> waiting;  // outlive the server's exchanges
+  std::vector<std::unique_ptr<Script>> waiting;  // outlive the exchanges of the server
   std::vector<os::Socket> clients;
   for (std::size_t i = 0; i < kWaits; ++i) {
     waiting.push_back(std::make_unique<Script>());
@@ -191,7 +191,7 @@ TEST_CASE("exchanges that wait take no connection from others, and none is close
   crowd.add(200, "GET /small HTT");
   CHECK(crowd.ticks_of_a_page() < 1000);
   CHECK(test.server->waits() == kWaits);
-  // Each of them still gets its answer, and its place is free again.
+  // Each waiting exchange is still answered, and then frees its place.
   waiting.front()->head = HttpHead{.length = 0};
   waiting.front()->resume();
   CHECK(status_in(test.take_all(clients.front())) == "HTTP/1.1 200 OK");
@@ -203,7 +203,7 @@ TEST_CASE("exchanges that wait take no connection from others, and none is close
 
 namespace {
 
-// A server with TLS that demands certificates of its clients, and such a client.
+// A server with TLS that requires client certificates, and such a client.
 struct SecureServer {
   Directory directory;
   CertificateFiles files = make_certificate(directory, "queue.example");
@@ -235,7 +235,7 @@ struct SecureServer {
 
 }  // namespace
 
-TEST_CASE("an exchange over TLS: its peer, its body and its response" *
+TEST_CASE("an exchange over TLS has its peer, its body and its response" *
           doctest::test_suite("slow")) {
   SecureServer secure;
   const std::string body = text_of_page(300'000);
@@ -297,7 +297,8 @@ TEST_CASE("over TLS, a client that disconnects while its exchange waits is notic
   }
 }
 
-TEST_CASE("over TLS, a client that has left is seen at once" * doctest::test_suite("slow")) {
+TEST_CASE("over TLS, client_has_left reports at once that the client has left" *
+          doctest::test_suite("slow")) {
   SecureServer secure;
   for (const bool sends_end : {false, true}) {
     Script script;

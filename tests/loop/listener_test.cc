@@ -49,7 +49,7 @@ TEST_CASE("accepted connections are handed to the owner") {
   CHECK(owner.reasons.empty());
 }
 
-TEST_CASE("many connections are accepted over several ticks") {
+TEST_CASE("many connections are accepted in several ticks") {
   Loop loop;
   TestListenerOwner owner;
   const Listener listener(loop, listening(), "", "FULL", owner);
@@ -89,7 +89,7 @@ TEST_CASE("without even a spare descriptor the listener pauses instead of spinni
   const std::uint64_t begin = uv_now(loop.uv());  // in ms
   REQUIRE(run_until(loop, [&] { return !owner.reasons.empty(); }));
   run_ticks(loop, 1000);
-  // Each report but the first comes after a pause. A listener that spins reports in each tick.
+  // Each report except the first follows a pause. A spinning listener would report in each tick.
   const std::uint64_t pauses = owner.reasons.size() - 1;
   CHECK(uv_now(loop.uv()) - begin >= pauses * 100);
   CHECK(owner.refused == 0);

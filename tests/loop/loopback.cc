@@ -23,7 +23,7 @@ bool wait_for_input(const os::Socket& socket) {
   return ::poll(&waited, 1, std::chrono::milliseconds(kLastResort).count()) == 1;
 }
 
-// Appends bytes that have arrived. False: the stream has ended.
+// Appends bytes that have arrived. Returns false if the stream has ended.
 bool append(const os::Socket& socket, std::string& text, std::size_t most) {
   std::array<char, 65536> buffer;
   const ssize_t count =

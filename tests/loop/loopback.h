@@ -15,24 +15,25 @@
 
 namespace tubed::loop_test {
 
-// Ends a wait that would never end: the tests wait for conditions, however long these take.
+// Bounds waits that would never end. The tests wait for conditions, however long they take.
 inline constexpr std::chrono::minutes kLastResort{10};
 
-// Two connected unix sockets.
+// Returns two connected unix sockets.
 std::pair<os::Socket, os::Socket> connected_pair();
 
-// A listening TCP socket on a free port, with a long backlog.
+// Returns a listening TCP socket on a free port, with a long backlog.
 os::Socket listening();
 
-// A TCP socket with a port that refuses connections: it does not listen.
+// Returns a TCP socket whose port refuses connections, because it does not listen.
 os::Socket refusing();
 
-// A non-blocking connection to an address as local_address() returns it. An empty Socket: refused.
+// Returns a non-blocking connection to an address from local_address(), or an empty Socket if it is
+// refused.
 os::Socket connect_to(const std::string& address);
 
 // Reads without waiting.
 std::string read_some(const os::Socket& socket);
-// Reads `bytes` bytes, or fewer if the stream ends or nothing arrives within kLastResort.
+// Reads `bytes` bytes, or fewer if the stream ends or nothing arrives for kLastResort.
 std::string read_exactly(const os::Socket& socket, std::size_t bytes);
 // Reads up to the end of the stream, which must arrive within kLastResort.
 std::string read_to_end(const os::Socket& socket);
@@ -44,11 +45,11 @@ void reset(os::Socket socket);
 int option_of(const os::Socket& socket, int level, int option);
 bool has_ipv6();
 
-// Waits for an event of the loop, but at most a millisecond, because the condition of run_until()
-// may also depend on a timer or on another thread.
+// Waits for an event of the loop, at most a millisecond: the condition of run_until() may also
+// depend on a timer or another thread.
 void wait_briefly(loop::Loop& loop);
 
-// Runs the loop until `condition` holds. False: it did not hold within kLastResort.
+// Runs the loop until `condition` holds. Returns false if it did not hold within kLastResort.
 template <class Condition>
 bool run_until(loop::Loop& loop, Condition condition) {
   const std::uint64_t deadline = uv_hrtime() + std::chrono::nanoseconds(kLastResort).count();
@@ -65,7 +66,7 @@ inline void run_ticks(loop::Loop& loop, int times = 1) {
   for (int i = 0; i < times; ++i) uv_run(loop.uv(), UV_RUN_NOWAIT);
 }
 
-// While it lives, the process cannot open descriptors. Open descriptors stay open.
+// While it exists, the process cannot open descriptors. Open descriptors stay open.
 class NoDescriptors {
  public:
   NoDescriptors();

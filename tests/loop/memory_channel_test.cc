@@ -71,7 +71,7 @@ struct OnePair {
   Pair pair{loop, reports};
 };
 
-TEST_CASE("what the peer sends is reported later, and read in pieces") {
+TEST_CASE("bytes from the peer are reported later, and read in pieces") {
   OnePair one;
   Pair& pair = one.pair;
   CHECK(pair.channel->peer() == "the peer");
@@ -102,7 +102,7 @@ TEST_CASE("two buffers are filled in order") {
   CHECK(std::string(second.data(), 4) == "cdef");
 }
 
-TEST_CASE("readiness is reported while it is wanted, and again when it is wanted again") {
+TEST_CASE("readiness is reported while it is wanted, and again after the next want") {
   OnePair one;
   Pair& pair = one.pair;
   pair.channel->send("x");
@@ -164,7 +164,7 @@ TEST_CASE("a peer that disconnects breaks the connection, and is not called agai
   CHECK_FALSE(pair.peer.closed);
 }
 
-TEST_CASE("the peer is notified of the end, at any moment") {
+TEST_CASE("the peer is notified of the end, whenever the channel is destroyed") {
   OnePair one;
   Pair& pair = one.pair;
   pair.channel->want(true, false);
@@ -176,7 +176,7 @@ TEST_CASE("the peer is notified of the end, at any moment") {
     pair.owner.reported = [&] { pair.channel.reset(); };
     REQUIRE(pair.reported());
   }
-  SUBCASE("in the report of another") {
+  SUBCASE("in the report of another channel") {
     Pair other(one.loop, one.reports);
     other.channel->want(true, false);
     other.channel->send("y");
@@ -201,7 +201,7 @@ TEST_CASE("channels take turns, and each iteration of the loop serves some of th
     Pair& pair = *pairs.emplace_back(std::make_unique<Pair>(loop, reports));
     pair.channel->want(true, false);
     pair.channel->send("x");
-    // Longer than the time of one iteration.
+    // Takes longer than one iteration may.
     pair.owner.reported = [] {
       const Time end = os::monotonic_now() + MemoryReports::kReportTime;
       while (os::monotonic_now() < end) {

@@ -81,7 +81,7 @@ struct PipedChannel {
 
 }  // namespace
 
-TEST_CASE("input is filtered, and what a buffer does not hold is reported again") {
+TEST_CASE("input is filtered, and the rest of a full buffer is reported again") {
   PipedChannel piped;
   piped.channel->want(true, false);
   CHECK_FALSE(piped.ready().readable);
@@ -115,7 +115,7 @@ TEST_CASE("output is filtered, and a full pipe takes no more until it is read") 
   CHECK(piped.ready().writable);
 }
 
-TEST_CASE("the end of either side is noticed") {
+TEST_CASE("the end of either direction is noticed") {
   PipedChannel piped;
   piped.channel->want(true, false);
   piped.send("a");
@@ -140,7 +140,7 @@ TEST_CASE("the descriptors are blocking again afterwards") {
   CHECK((::fcntl(piped.output.ends[1], F_GETFL) & O_NONBLOCK) == 0);
 }
 
-TEST_CASE("what cannot be watched is refused, and reports no end") {
+TEST_CASE("an input that cannot be watched is refused, and `closed` is not called") {
   Loop loop;
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   bool closed = false;

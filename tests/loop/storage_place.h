@@ -47,7 +47,7 @@ inline unsigned mode_of(const std::string& path) {
   return status_of(path).st_mode & 07777U;
 }
 
-// Bytes that are allocated on the disk.
+// Returns the bytes allocated on disk.
 inline std::uint64_t allocated_bytes_of(const std::string& path) {
   return static_cast<std::uint64_t>(status_of(path).st_blocks) * 512;
 }
@@ -90,7 +90,7 @@ struct Place {
   journal::Outcome wait(const std::function<void(journal::Done)>& start) {
     std::optional<journal::Outcome> outcome;
     start([&](const journal::Outcome& result) { outcome = result; });
-    CHECK_FALSE(outcome.has_value());  // never complete within the call
+    CHECK_FALSE(outcome.has_value());  // never completes within the call
     CHECK(storage->busy());
     REQUIRE(run_until(loop, [&] { return outcome.has_value(); }));
     return *outcome;
@@ -123,7 +123,7 @@ struct Place {
   std::unique_ptr<loop::FileStorage> storage;
 };
 
-// While it lives, the files of this process cannot grow beyond `bytes`.
+// While it exists, the files of this process cannot grow beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {

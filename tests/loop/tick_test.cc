@@ -48,7 +48,7 @@ TEST_CASE("deferred work is done once per iteration while it is requested, befor
   CHECK(recorder.ticks(1) == "dee");
 }
 
-TEST_CASE("an expired timer is followed by the end of a tick before the loop waits") {
+TEST_CASE("a tick ends after an expired timer, before the loop waits") {
   Recorder recorder;
   recorder.timer.arm(0ns);
   CHECK(recorder.ticks(1) == "tee");

@@ -66,7 +66,7 @@ TlsPeerClient::TlsPeerClient(os::Socket socket, int version)
     : socket_(std::move(socket)), context_(SSL_CTX_new(TLS_client_method())) {
   TUBED_ASSERT(SSL_CTX_set_min_proto_version(context_.get(), version) == 1);
   TUBED_ASSERT(SSL_CTX_set_max_proto_version(context_.get(), version) == 1);
-  // Also versions that the library's default forbids.
+  // Allows versions that the library forbids by default.
   if (version != 0 && version < TLS1_2_VERSION)
     SSL_CTX_set_cipher_list(context_.get(), "ALL:@SECLEVEL=0");
   SSL_CTX_set_mode(context_.get(),

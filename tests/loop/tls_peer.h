@@ -1,4 +1,5 @@
-// Helpers for the tests of TLS: certificates, made when a test needs them, and a client by OpenSSL.
+// Helpers for the tests of TLS: certificates, made when a test needs them, and a client with
+// OpenSSL.
 #pragma once
 
 #include <memory>
@@ -17,16 +18,16 @@ struct CertificateFiles {
   std::string key;
 };
 
-// A certificate for `name` (also as its alternative name), which has signed itself, with a new key
-// of P-256. It is valid from `from` to `until` seconds from now.
+// Makes a self-signed certificate for `name` (also as alternative name) with a new P-256 key. It is
+// valid from `from` to `until` seconds from now.
 CertificateFiles make_certificate(const Directory& directory, const std::string& name,
                                   long from = -60, long until = 3600);
 
-// The client's end of a connection. It works without waiting, as the server's does: each step says
+// The client's end of a connection. Like the server's end it does not wait: each step returns
 // whether it is done.
 class TlsPeerClient {
  public:
-  // `version`: of TLS, the highest and the lowest; 0: any.
+  // `version` is the only version of TLS to offer; 0: any.
   explicit TlsPeerClient(os::Socket socket, int version = 0);
 
   SSL* ssl() { return ssl_.get(); }
@@ -37,15 +38,16 @@ class TlsPeerClient {
   void ask_for(const std::string& server_name);
   void offer(std::string_view alpn);
 
-  // True: the handshake is done. failed(): it goes no further.
+  // Returns true when the handshake is done. After a failure, failed() is true.
   bool shake_hands();
   bool failed() const { return failed_; }
-  // Appends what has arrived to input(); true if the stream has ended with close_notify.
+  // Appends the bytes that have arrived to input(). Returns true if the stream has ended with
+  // close_notify.
   bool receive();
   const std::string& input() const { return input_; }
-  // Writes as much as the socket takes, as records of `record` bytes. Returns how many bytes.
+  // Writes as much as the socket takes, in records of `record` bytes. Returns the number of bytes.
   std::size_t send(std::string_view bytes, std::size_t record = 16384);
-  // The name of the server's certificate.
+  // Returns the name in the server's certificate.
   std::string server_name() const;
 
  private:

@@ -1,4 +1,4 @@
-// TLS channels and handshakes, with a client by OpenSSL on the other end of a TCP connection.
+// TLS channels and handshakes, with an OpenSSL client at the other end of a TCP connection.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -34,7 +34,7 @@ std::string pattern(std::size_t bytes) {
   return text;
 }
 
-// One end that a listener with TLS has accepted: it collects what arrives.
+// The server's end of a connection from a TLS listener. Collects the bytes that arrive.
 struct Server final : loop::TlsOwner, loop::ChannelOwner {
   explicit Server(const TlsOptions& options) {
     loop::ignore_broken_pipes();
@@ -73,7 +73,7 @@ struct Server final : loop::TlsOwner, loop::ChannelOwner {
     output.erase(0, sent.bytes);
   }
 
-  // A connection of a client whose handshake has begun.
+  // Returns the client of a new connection whose handshake has begun.
   TlsPeerClient connect(int version = 0) {
     const auto listener = os::listen_tcp("127.0.0.1", 0, 1);
     REQUIRE(listener.ok());
@@ -82,7 +82,7 @@ struct Server final : loop::TlsOwner, loop::ChannelOwner {
     REQUIRE(handshakes.begin(std::move(accepted), context, *this));
     return TlsPeerClient(std::move(client), version);
   }
-  // Until both have done their handshake. False: one of them has failed.
+  // Runs until both ends have done their handshake. Returns false if either has failed.
   bool secure(TlsPeerClient& client) {
     const std::size_t before = failures.size();
     return run_until(loop,
@@ -147,7 +147,7 @@ TEST_CASE("records of every size arrive whole, whatever the reader's buffer") {
   const std::string text = pattern(100'000);
   for (const std::size_t record : {1UL, 2UL, 3UL, 1000UL, 16383UL, 16384UL}) {
     for (const std::size_t buffer : {1UL, 999UL, 65536UL}) {
-      // Bytes one by one, in and out, take long.
+      // Single bytes, in and out, take long.
       const std::string sent = text.substr(0, record * buffer < 10 ? 2'000 : text.size());
       Server server(files.options());
       server.read_bytes = buffer;
@@ -163,13 +163,13 @@ TEST_CASE("records of every size arrive whole, whatever the reader's buffer") {
   }
 }
 
-TEST_CASE("pieces of all sizes are written in order, also when the socket is full") {
+TEST_CASE("pieces of all sizes are written in order, even when the socket is full") {
   const Files files;
   Server server(files.options());
   TlsPeerClient client = server.connect();
   REQUIRE(server.secure(client));
   const std::string text = pattern(16'000'000);
-  // Pieces from nothing to more than a record.
+  // Pieces from empty to longer than a record.
   std::vector<std::string_view> pieces;
   std::string_view rest = text;
   for (std::size_t size = 0; !rest.empty(); size = (size * 7 + 3) % 40'000) {
@@ -190,7 +190,7 @@ TEST_CASE("pieces of all sizes are written in order, also when the socket is ful
     const Transfer transfer = server.channel->write(left);
     CHECK(transfer.kind != Transfer::Kind::failed);
     sent += transfer.bytes;
-    // The client reads only when nothing fits any more.
+    // The client reads only when nothing more fits.
     if (transfer.bytes == 0 || sent == text.size()) {
       was_full |= sent < text.size();
       client.receive();
@@ -201,7 +201,7 @@ TEST_CASE("pieces of all sizes are written in order, also when the socket is ful
   CHECK(client.input() == text);
 }
 
-TEST_CASE("what OpenSSL has decrypted is reported, and a part of a record is not") {
+TEST_CASE("decrypted bytes in OpenSSL are reported, and part of a record is not") {
   const Files files;
   Server server(files.options());
   server.read_bytes = 10;
@@ -210,7 +210,7 @@ TEST_CASE("what OpenSSL has decrypted is reported, and a part of a record is not
   CHECK(client.send(pattern(100)) == 100);
   CHECK(run_until(server.loop, [&] { return server.input.size() == 100; }));
 
-  // Half of a record: the first bytes of a header and nothing more.
+  // Part of a record: the first bytes of its header.
   server.reports = 0;
   const std::array<char, 3> part = {'\x17', '\x03', '\x03'};
   write_all(client.socket(), {part.data(), part.size()});
@@ -243,7 +243,7 @@ TEST_CASE("a channel that wants nothing reports nothing") {
   CHECK(!server.channel->has_unread());
 }
 
-TEST_CASE("a client that ends its side with or without close_notify has ended it") {
+TEST_CASE("a client can end its side with or without close_notify") {
   const Files files;
   for (const bool notifies : {true, false}) {
     Server server(files.options());
@@ -325,7 +325,7 @@ TEST_CASE("old versions, other protocols and plain text are refused") {
   CHECK(server.handshakes.pending() == 0);
 }
 
-TEST_CASE("1.3 alone, if the settings say so") {
+TEST_CASE("the settings can require TLS 1.3") {
   const Files files;
   TlsOptions options = files.options();
   options.only_1_3 = true;
@@ -351,7 +351,7 @@ TEST_CASE("a client cannot renegotiate") {
   CHECK(client.failed());
 }
 
-TEST_CASE("the name that a client asks for chooses among certificates") {
+TEST_CASE("the server name of the client selects the certificate") {
   const Files files;
   const CertificateFiles other = make_certificate(files.directory, "other.example");
   TlsOptions options = files.options();
@@ -369,24 +369,24 @@ TEST_CASE("the name that a client asks for chooses among certificates") {
   CHECK(name_for("") == "queue.example");
 }
 
-TEST_CASE("clients present a certificate of the CA") {
+TEST_CASE("clients must present a certificate of the CA") {
   const Files files;
   const CertificateFiles mailer = make_certificate(files.directory, "mailer");
   TlsOptions options = files.options();
   options.client_ca = mailer.certificate;
   Server server(options);
-  SUBCASE("the right one") {
+  SUBCASE("a certificate of the CA") {
     TlsPeerClient client = server.connect();
     client.present(mailer);
     REQUIRE(server.secure(client));
     CHECK(server.peer.subject == "CN=mailer");
     CHECK(server.peer.names == std::vector<std::string>{"DNS:mailer"});
   }
-  SUBCASE("none") {
+  SUBCASE("no certificate") {
     TlsPeerClient client = server.connect();
     CHECK(!server.secure(client));
   }
-  SUBCASE("another") {
+  SUBCASE("a certificate of another CA") {
     TlsPeerClient client = server.connect();
     client.present(make_certificate(files.directory, "stranger"));
     CHECK(!server.secure(client));
@@ -410,7 +410,7 @@ TEST_CASE("a handshake ends in time, and the oldest of too many is closed") {
   CHECK(server.handshakes.pending() == 0);
 }
 
-TEST_CASE("an owner that ends takes its handshakes with it") {
+TEST_CASE("forget() closes the handshakes of an owner") {
   const Files files;
   Server server(files.options());
   TlsPeerClient client = server.connect();
@@ -429,7 +429,7 @@ TEST_CASE("many handshakes at once leave the loop to others") {
     clients.push_back(server.connect());
     clients.back().shake_hands();
   }
-  // The keys are used for some of them in an iteration, not for all: a client's part of the
+  // Each iteration uses the keys for some of the handshakes, not for all: a client's part of a
   // handshake is done once the server has signed.
   std::ptrdiff_t most = 0;
   std::ptrdiff_t before = 0;
@@ -471,7 +471,7 @@ TEST_CASE("files that cannot be used are named with the reason") {
         key + ": others may use this secret (mode 0644): chmod g-w,o= " + key);
 }
 
-TEST_CASE("the dates of certificates are known") {
+TEST_CASE("the validity dates of certificates are known") {
   const Duration before = os::wall_time();
   const Files files;
   const Duration now = os::wall_time();
@@ -490,7 +490,7 @@ TEST_CASE("the dates of certificates are known") {
   REQUIRE(future.size() == 1);
   CHECK(future[0].find("new.pem: not valid before ") != std::string::npos);
   const auto loaded = TlsContext::load(files.options());
-  // The certificate was made between `before` and `now`; its dates are in whole seconds.
+  // The certificate was made between `before` and `now`, and its dates are whole seconds.
   const Duration expires = (*loaded)->expires();
   CHECK(expires >= before + std::chrono::seconds(3598));
   CHECK(expires <= now + std::chrono::seconds(3600));

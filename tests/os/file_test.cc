@@ -19,7 +19,7 @@ TEST_CASE("a file is replaced as a whole and read back") {
     REQUIRE(read);
     CHECK(*read == contents);
   }
-  // Nothing is left beside it.
+  // No temporary file remains.
   CHECK(std::distance(std::filesystem::directory_iterator(directory), {}) == 1);
   CHECK(read_file(directory + "/none").error().message ==
         directory + "/none: No such file or directory");
@@ -41,7 +41,7 @@ TEST_CASE("what is no regular file is not replaced") {
   CHECK(error() == path + ": not a regular file");
   CHECK(type() == Type::fifo);
   std::filesystem::remove(path);
-  // Such as /dev/stdout.
+  // A link, as /dev/stdout is.
   std::filesystem::create_symlink(directory + "/other", path);
   CHECK(error() == path + ": not a regular file");
   CHECK(type() == Type::symlink);

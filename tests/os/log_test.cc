@@ -116,7 +116,7 @@ TEST_CASE("a line below the configured level is not written") {
   }
 }
 
-TEST_CASE("a limited event is written a few times per second, and further lines are counted") {
+TEST_CASE("a limited event is written a few times per second, and the omitted lines are counted") {
   RecordedLog recorded;
   recorded.log.configure(Log::Level::info, Log::Format::text);
   const Duration start = 100s;

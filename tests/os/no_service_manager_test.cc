@@ -8,7 +8,7 @@
 
 namespace tubed::os_test {
 
-TEST_CASE("a build without systemd sends no notification, and knows no unit") {
+TEST_CASE("a build without systemd sends no notifications and knows no units") {
   ::setenv("NOTIFY_SOCKET", "/not/there", 1);
   ::setenv("WATCHDOG_USEC", "400000", 1);
   CHECK_FALSE(os::has_service_manager());
@@ -25,7 +25,7 @@ TEST_CASE("a build without systemd refuses to start with inherited sockets") {
   CHECK(none->empty());
   ::setenv("LISTEN_FDS", "2", 1);
   ::setenv("LISTEN_PID", "1", 1);
-  CHECK(os::inherited_sockets().ok());  // they are for another process
+  CHECK(os::inherited_sockets().ok());  // the sockets are for another process
   ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
   const auto some = os::inherited_sockets();
   ::unsetenv("LISTEN_FDS");

@@ -27,13 +27,13 @@ using os::PidFile;
 
 namespace {
 
-// Not for the process that holds the lock: closing the file would release it.
+// Must not run in the process that holds the lock: closing the file would release it.
 std::string contents(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Starts a child, which runs `work` and exits with 0 if that returns true.
+// Starts a child that runs `work`. It exits with 0 if `work` returns true.
 template <class Work>
 pid_t fork_into(Work work) {
   const pid_t child = ::fork();
@@ -48,7 +48,7 @@ int exit_status_of(pid_t child) {
   return status;
 }
 
-// Checks a condition in a child, because a record lock does not exclude its own process.
+// Checks a condition in a child, because a record lock does not exclude the process that holds it.
 bool holds_in_child(const std::function<bool()>& condition) {
   return exit_status_of(fork_into(condition)) == 0;
 }
@@ -80,7 +80,7 @@ TEST_CASE("a pid file that cannot be removed loses its process id and keeps the 
   REQUIRE(::chmod(directory.file(".").c_str(), 0755) == 0);
 }
 
-TEST_CASE("a pid file names the process that holds it, and is removed with it") {
+TEST_CASE("a pid file names the process that holds it, and is removed at its end") {
   Directory directory;
   const std::string path = directory.file("tubed.pid");
   {
@@ -134,7 +134,8 @@ TEST_CASE("a pid file passes a flag and last words on to processes that have it 
   REQUIRE((::pipe(to_child.data()) == 0 && ::pipe(to_parent.data()) == 0));
   auto file = PidFile::open(path);
   REQUIRE(file.ok());
-  // For each byte, the child answers whether it sees the flag. At the end it reads the last words.
+  // Answers each byte with whether the child sees the flag. At the end the child reads the last
+  // words.
   const pid_t child = fork_into([&] {
     ::close(to_child[1]);
     const auto other = OtherPidFile::open(path);
@@ -182,7 +183,7 @@ TEST_CASE("a pid file of 2.0.0, which has no flag, is recognised") {
       }));
     }
   }
-  // As 2.0.0 writes and locks it.
+  // Writes and locks the file as 2.0.0 does.
   const os::Descriptor old(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   REQUIRE(os::lock_file(old, path).ok());
   const std::string text = std::to_string(::getpid()) + "\n";

@@ -13,8 +13,8 @@ namespace tubed::os_test {
 using os::Descriptor;
 using os::open_descriptors;
 
-TEST_CASE("open descriptors are counted, also if the kernel does not report their number") {
-  // A directory with the same entries, whose number no kernel reports.
+TEST_CASE("open descriptors are counted even if the kernel does not report their number") {
+  // A directory with the same entries, for which no kernel reports their number as its size.
   constexpr const char* kListed = "/proc/self/fdinfo";
   const std::uint64_t before = open_descriptors();
   CHECK(before >= 3);
@@ -23,7 +23,7 @@ TEST_CASE("open descriptors are counted, also if the kernel does not report thei
   for (int i = 0; i < 100; ++i) opened.emplace_back(::dup(0));
   CHECK(open_descriptors() == before + 100);
   CHECK(open_descriptors(kListed) == before + 100);
-  opened.erase(opened.begin(), opened.begin() + 40);  // the numbers have holes
+  opened.erase(opened.begin(), opened.begin() + 40);  // leaves gaps in the numbers
   CHECK(open_descriptors() == before + 60);
   CHECK(open_descriptors(kListed) == before + 60);
   CHECK(open_descriptors("/nowhere") == 0);

@@ -11,7 +11,7 @@ namespace tubed::os {
 
 namespace {
 
-// The flags of the mapping that has this address. [proc(5), VmFlags]
+// Returns the flags of the mapping that contains this address. [proc(5), VmFlags]
 std::string flags_of(const void* address) {
   std::ifstream maps("/proc/self/smaps");
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);

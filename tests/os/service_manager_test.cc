@@ -19,7 +19,7 @@ using os::Socket;
 
 namespace {
 
-// Receives notifications as systemd does, while it lives.
+// Receives notifications in place of systemd.
 class ServiceManager {
  public:
   ServiceManager() {
@@ -36,7 +36,7 @@ class ServiceManager {
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
 
-  // The oldest message. Empty: no message has arrived.
+  // Takes the oldest message. Empty: no message has arrived.
   std::string next_message() {
     std::array<char, 4096> buffer;
     const ssize_t bytes = ::recv(socket_.descriptor(), buffer.data(), buffer.size(), 0);
@@ -50,7 +50,7 @@ class ServiceManager {
 
 }  // namespace
 
-TEST_CASE("a manager next_message the status, one message each time") {
+TEST_CASE("each call sends the status in one message") {
   ServiceManager manager;
   notify_status("reading the journal: 40 %");
   notify_status("ready");
@@ -65,7 +65,7 @@ TEST_CASE("a line feed in a status does not begin another message") {
   CHECK(manager.next_message() == "STATUS=one READY=1");
 }
 
-TEST_CASE("a manager next_message of the start, its end, reloads and the stop") {
+TEST_CASE("the start, its end, reloads and the stop are sent") {
   ServiceManager manager;
   CHECK(os::has_service_manager());
   os::notify_starting("recovering", std::chrono::seconds(30));

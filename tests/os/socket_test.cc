@@ -57,7 +57,7 @@ TEST_CASE("port 0 is any free port, and the local address has its number") {
 
 TEST_CASE("an IPv6 address is in brackets, and its port remains free for IPv4") {
   if (!has_ipv6()) return;
-  // Another process may use the port under IPv4, but hardly every time.
+  // Another process may use the port for IPv4, but hardly in every attempt.
   bool left_it = false;
   for (int tries = 0; tries < 20 && !left_it; ++tries) {
     const auto socket = listen_tcp("::", 0, 16);
@@ -94,7 +94,7 @@ TEST_CASE("an accepted connection has the options of its listener") {
   CHECK(option_of(connection, IPPROTO_TCP, TCP_KEEPCNT) == 4);
 }
 
-TEST_CASE("a keepalive is whole seconds, at least 1; a unix socket has none") {
+TEST_CASE("a keepalive is whole seconds, at least 1, and is ignored for a unix socket") {
   const Socket socket = listening();
   tune_connection(socket, 1ms);
   CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE) == 1);
@@ -183,7 +183,7 @@ TEST_CASE("a file that replaces a unix socket keeps its mode and its group") {
   REQUIRE(::chmod(precious.c_str(), 0600) == 0);
   const auto other = listen_unix(directory.file("other"), {.mode = 0600, .group = {}}, 16);
   REQUIRE(other.ok());
-  // Root can give a file any group, so that a change would show.
+  // Root can give a file any group, so a change would show.
   const group* wanted = ::geteuid() == 0 ? ::getgrnam("daemon") : ::getgrgid(::getegid());
   REQUIRE(wanted != nullptr);
   const UnixAccess access{.mode = 0666, .group = wanted->gr_name};
@@ -206,14 +206,14 @@ TEST_CASE("a file that replaces a unix socket keeps its mode and its group") {
   check_refused(directory.file("other"));
   std::filesystem::rename(precious, path);
   check_refused(path);
-  CHECK_FALSE(grant_access(path, access).ok());  // it is removed
+  CHECK_FALSE(grant_access(path, access).ok());  // the path does not exist
 }
 
 TEST_CASE("a default ACL of the directory does not change the configured mode") {
   const Directory directory;
   const std::string inside = directory.file("shared");
   std::filesystem::create_directory(inside);
-  // In the format of the kernel: the owner rwx, the group r, others nothing.
+  // In the kernel's format: rwx for the owner, r for the group, nothing for others.
   const std::array<std::uint16_t, 14> acl = {2, 0,      1,      7,    0xffff, 0xffff, 4,
                                              4, 0xffff, 0xffff, 0x20, 0,      0xffff, 0xffff};
   if (::setxattr(inside.c_str(), "system.posix_acl_default", acl.data(), sizeof acl, 0) != 0) {
@@ -226,7 +226,7 @@ TEST_CASE("a default ACL of the directory does not change the configured mode") 
   CHECK((file_status_of(inside + "/socket").st_mode & 07777U) == 0666);
 }
 
-TEST_CASE("a path is removed only by the socket that it belongs to") {
+TEST_CASE("a path is removed only by its own socket") {
   const Directory directory;
   const std::string path = directory.file("socket");
   const auto first = listen_unix(path, {}, 16);
@@ -333,7 +333,7 @@ TEST_CASE("the address of a peer as one word") {
         "unix:" + std::to_string(::getuid()) + ":" + std::to_string(::getpid()));
 }
 
-TEST_CASE("the peer of a unix socket has its process, its user and all its groups") {
+TEST_CASE("the credentials of a unix peer are its process, its user and all its groups") {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
   const Socket socket(ends[0]);
@@ -348,7 +348,7 @@ TEST_CASE("the peer of a unix socket has its process, its user and all its group
   groups.push_back(::getgid());
   for (const gid_t group : groups)
     CHECK(std::ranges::find(credentials->groups, group) != credentials->groups.end());
-  CHECK_FALSE(peer_credentials(listening()));  // of TCP
+  CHECK_FALSE(peer_credentials(listening()));  // a TCP socket
 }
 
 TEST_CASE("a socket has one owner") {
@@ -361,7 +361,7 @@ TEST_CASE("a socket has one owner") {
   CHECK(read_to_end(other).empty());
 }
 
-TEST_CASE("a connection is begun, and made when the socket is writable") {
+TEST_CASE("a connection is made when the socket is writable") {
   const Socket listener = listening();
   const std::string address = local_address(listener);
   const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
@@ -376,7 +376,7 @@ TEST_CASE("a connection is begun, and made when the socket is writable") {
 }
 
 TEST_CASE("a socket that the kernel has connected to itself is not connected") {
-  // The port that it dials is its own.
+  // Dials its own port.
   sockaddr_in name{};
   name.sin_family = AF_INET;
   name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -390,7 +390,7 @@ TEST_CASE("a socket that the kernel has connected to itself is not connected") {
   CHECK(made.error().message == "Connection refused");
 }
 
-TEST_CASE("the user timeout is in milliseconds, and at least one") {
+TEST_CASE("the user timeout is in milliseconds, and at least 1") {
   const Socket socket = listening();
   set_user_timeout(socket, 1500ms);
   CHECK(option_of(socket, IPPROTO_TCP, TCP_USER_TIMEOUT) == 1500);

@@ -16,7 +16,7 @@ namespace tubed::os_test {
 
 namespace {
 
-// Runs `check` in a child process: it changes what a whole process has.
+// Runs `check` in a child process, because it changes state of the whole process.
 bool holds_in_a_child(const std::function<bool()>& check) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(check() ? 0 : 1);
@@ -34,7 +34,7 @@ bool is_same(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-// Descriptor `number` is closed if its bit is set in `closed`.
+// Closes descriptor `number` if its bit is set in `closed`.
 bool takes_no_standard_number(unsigned closed) {
   std::array<struct stat, 3> before{};
   for (int number = 0; number < 3; ++number) {
@@ -51,7 +51,7 @@ bool takes_no_standard_number(unsigned closed) {
       if (!is_same(now, before[static_cast<std::size_t>(number)])) return false;
       continue;
     }
-    // A closed descriptor stays a failure for its reader or writer.
+    // Reading or writing still fails, as on a closed descriptor.
     const ssize_t moved = number == 0 ? ::read(number, &byte, 1) : ::write(number, &byte, 1);
     if (!is_same(now, null) || moved != -1 || errno != EBADF) return false;
   }
@@ -90,7 +90,7 @@ TEST_CASE("ignored and blocked signals of the parent are neither") {
   }));
 }
 
-TEST_CASE("a handler stays") {
+TEST_CASE("signal handlers are kept") {
   CHECK(holds_in_a_child([] {
     std::signal(SIGUSR1, [](int) {});
     os::reset_signals();
