@@ -13,13 +13,13 @@ namespace tubed::cluster {
 
 class Chains {
  public:
-  // Of everything up to this position, which is followed by no entry yet.
+  // Starts with the chain of everything up to this position, with no entries after it.
   void begin(const Applied& position) {
     first_ = position.index;
     chains_.assign(1, position.chain);
   }
-  // These entries, from `first` on, replace all from there on. Precondition: begin() was called for
-  // a position before `first`. O(bytes).
+  // Replaces all entries from `first` by these. Precondition: begin() was called for a position
+  // before `first`. O(bytes).
   void replace(Index first, std::span<const Entry> entries) {
     TUBED_ASSERT(first > first_);
     chains_.resize(first - first_);
@@ -34,13 +34,14 @@ class Chains {
     }
   }
 
-  // Of everything up to the last entry.
+  // Returns the chain of everything up to the last entry.
   Chain tail() const { return chains_.back(); }
-  // Of everything up to that entry. Precondition: it was neither cut nor replaced.
+  // Returns the chain of everything up to this entry. Precondition: it was neither cut nor
+  // replaced.
   Chain at(Index index) const { return chains_[index - first_]; }
 
  private:
-  std::deque<Chain> chains_;  // not empty; of the entries from first_ on
+  std::deque<Chain> chains_;  // from entry first_; not empty
   Index first_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The encoding: a byte 1, the number of members, and of each the id, the address with a zero at its
-// end, and the role, in a byte; numbers have 8 bytes, the lowest first. The end is padded with
+// The encoding: a byte 1; the number of members; for each member its id, its zero-terminated
+// address and its role, in a byte. Numbers have 8 bytes, little-endian. The end is padded with
 // zeros to a multiple of 8 bytes.
 #include "cluster/configuration.h"
 
@@ -27,7 +27,7 @@ static bool begin_members(struct reader* reader, const void* data, size_t bytes)
   return true;
 }
 
-// False: malformed.
+// Returns false if the member is malformed.
 static bool next_member(struct reader* reader, struct core_member* member) {
   if (reader->end - reader->at < 8) return false;
   member->id = number_at(reader->at);
@@ -73,7 +73,7 @@ bool core_is_single_change(const struct core_member* from, unsigned n_from, cons
   while (reader.left > 0) {
     next_member(&reader, &member);
     if (member.role == CORE_VOTER) ++voters;
-    // One was removed here.
+    // A member was removed here.
     if (n < n_from && i < n_from && from[i].id != member.id) {
       ++changes;
       ++i;
@@ -82,7 +82,7 @@ bool core_is_single_change(const struct core_member* from, unsigned n_from, cons
       if (!is_same_member(&from[i], &member)) ++changes;
       ++i;
     } else {
-      ++changes;  // was added, or is another member
+      ++changes;  // added, or a different member
       if (n <= n_from) return false;
     }
   }

@@ -1,4 +1,4 @@
-// Checks of configurations in the encoding of libraft, which reads them without looking at their
+// Checks configurations in libraft's encoding, because libraft reads them without checking their
 // length. Part of the core (core.h).
 #ifndef TUBED_CLUSTER_CONFIGURATION_H_
 #define TUBED_CLUSTER_CONFIGURATION_H_
@@ -8,10 +8,10 @@
 
 #include "cluster/core.h"
 
-// Whether it has 1 to CORE_MOST_MEMBERS members, of which each has its own id and address.
+// True if it has 1 to CORE_MOST_MEMBERS members, each with an id and an address of its own.
 bool core_is_configuration(const void* data, size_t bytes);
 
-// Whether it differs in one member from the given members, keeps the order of the others, and has a
+// True if it differs from the given members in one member, keeps the order of the others, and has a
 // voter. Precondition: core_is_configuration().
 bool core_is_single_change(const struct core_member* from, unsigned n_from, const void* data,
                            size_t bytes);

@@ -8,10 +8,10 @@ namespace {
 
 enum ControlType : std::uint8_t { hello = kFirstControlType, welcome, request, response };
 
-// Besides the texts, a frame has at most this many bytes.
+// The most bytes of a frame without its texts.
 constexpr std::size_t kControlFixedBytes = 64;
 
-// A value of an enumeration, of which the first is 1.
+// A value of an enumeration that starts at 1.
 template <class Value>
 void put_value(FrameWriter& writer, Value value) {
   writer.put(static_cast<std::uint32_t>(value));

@@ -41,20 +41,20 @@
 struct tubed_core {
   struct raft raft;
   struct core_update update;
-  struct core_message* messages;  // of the update
+  struct core_message* messages;  // the update's messages
   unsigned messages_capacity;
-  struct raft_entry* entries;  // of the step
+  struct raft_entry* entries;  // the step's entries
   unsigned entries_capacity;
   uint64_t commit;     // the greatest commit index so far
-  uint64_t timed_out;  // when core_timeout() was called last
+  uint64_t timed_out;  // time of the last core_timeout()
   uint64_t answering;  // the node whose append result is being received; 0: none
   unsigned heartbeat_ms;
 };
 
-// The library wants addresses of the nodes that messages come from, and copies them.
+// The library requires the address of the sender of a message, and copies it.
 static const char kNoAddress[] = "-";
 
-// Functions of the library take pointers to what they only read.
+// Functions of the library take non-const pointers even to data that they only read.
 static void* writable(const void* data) {
   return (void*)(uintptr_t)data;
 }
@@ -63,7 +63,7 @@ static struct raft* raft_of(const tubed_core* core) {
   return writable(&core->raft);
 }
 
-// Precondition: core_is_configuration(). The library's result, for what is not checked above.
+// Precondition: core_is_configuration(). Returns the library's result for everything else.
 static int decode(const void* data, size_t bytes, struct raft_configuration* configuration) {
   const struct raft_buffer buffer = {.base = writable(data), .len = bytes};
   raft_configuration_init(configuration);
@@ -144,7 +144,7 @@ static void begin(tubed_core* core, const struct core_update** update) {
   *update = &core->update;
 }
 
-// Makes a step, of which `n_entries` of core->entries are a part.
+// Makes a step that involves the first `n_entries` of core->entries.
 static int step(tubed_core* core, struct raft_event* event, unsigned n_entries) {
   struct raft_update update;
   struct core_update* out = &core->update;
@@ -164,7 +164,7 @@ static int step(tubed_core* core, struct raft_event* event, unsigned n_entries) 
     if (out->barrier) {
       raft_free(core->raft.barrier.batch);
     } else if (update.entries.batch + update.entries.n != core->entries + n_entries) {
-      return RAFT_INVALID;  // not the last ones
+      return RAFT_INVALID;  // not the last entries
     }
   }
   if ((update.flags & (RAFT_UPDATE_SNAPSHOT)) != 0) return RAFT_INVALID;
@@ -182,7 +182,7 @@ static void set_entries(struct raft_entry* to, const struct core_entry* from, un
   }
 }
 
-// Fills core->entries. False: no memory.
+// Fills core->entries. Returns false if memory is exhausted.
 static bool take_entries(tubed_core* core, const struct core_entry* entries, unsigned n,
                          void* batch) {
   if (n > core->entries_capacity) {
@@ -195,7 +195,7 @@ static bool take_entries(tubed_core* core, const struct core_entry* entries, uns
   return true;
 }
 
-// Whether the entries can follow an entry of the term `after`, in a log of the term `term`.
+// True if the entries can follow an entry of the term `after` in a log of the term `term`.
 static bool are_entries(const struct core_entry* entries, unsigned n, uint64_t after,
                         uint64_t term) {
   for (unsigned i = 0; i < n; ++i) {
@@ -229,7 +229,7 @@ tubed_core* core_create(const struct core_settings* settings) {
     return NULL;
   }
   core->heartbeat_ms = settings->heartbeat_ms;
-  core->raft.tracer = NULL;  // the library's formats a line for every step
+  core->raft.tracer = NULL;  // the library's tracer formats a line for every step
   raft_seed(&core->raft, settings->seed);
   raft_set_election_timeout(&core->raft, settings->election_timeout_ms);
   raft_set_heartbeat_timeout(&core->raft, settings->heartbeat_ms);
@@ -289,12 +289,12 @@ int core_start(tubed_core* core, const struct core_base* base, const struct core
     metadata.index = base->index;
     metadata.term = base->index_term;
     metadata.configuration_index = base->configuration_index;
-    event.start.metadata = &metadata;  // the configuration is the library's from now on
+    event.start.metadata = &metadata;  // the library now owns the configuration
   }
   event.start.term = base->term;
   event.start.voted_for = base->voted_for;
   event.start.start_index = base->index == 0 ? 1 : base->first;
-  // An array of its own: the library frees it if it fails.
+  // A separate array: the library frees it on failure.
   void* batch = NULL;
   if (base->n_entries > 0) {
     batch = raft_malloc(1);
@@ -317,7 +317,7 @@ int core_start(tubed_core* core, const struct core_base* base, const struct core
 
 // --- Events
 
-// The library relies on this in each message.
+// The library relies on this for each message.
 static bool is_message(const tubed_core* core, const struct core_message* message) {
   if (message->peer == 0 || message->peer == core->raft.id || message->term == 0) return false;
   if (message->type != CORE_APPEND) return true;
@@ -326,7 +326,7 @@ static bool is_message(const tubed_core* core, const struct core_message* messag
   for (unsigned i = 1; i < message->n_entries; ++i) {
     if (message->entries[i].type == CORE_CHANGE) return false;
   }
-  // A term has one leader.
+  // A term has only one leader.
   if (core_state(core) == CORE_LEADER && message->term == core_term(core)) return false;
   return are_entries(message->entries, message->n_entries, message->log_term, message->term);
 }
@@ -457,7 +457,7 @@ int core_configuration(tubed_core* core, uint64_t time, uint64_t index, const vo
   const int code = decode(data, bytes, &event.configuration.conf);
   if (code != 0) return code == RAFT_MALFORMED ? CORE_MALFORMED : code;
   event.configuration.index = index;
-  return step(core, &event, 0);  // the configuration is the library's from now on
+  return step(core, &event, 0);  // the library now owns the configuration
 }
 
 int core_cut(tubed_core* core, uint64_t time, uint64_t index, uint64_t term, unsigned trailing,
@@ -527,8 +527,8 @@ uint64_t core_commit(const tubed_core* core) {
 
 uint64_t core_deadline(const tubed_core* core) {
   const uint64_t deadline = raft_timeout(&core->raft);
-  // After a timeout the next one is in the future. If it is not, it is that of a member that is
-  // sent nothing any more, which conceals those of the others.
+  // After a timeout the next deadline is in the future. If it is not, it belongs to a member that
+  // is no longer sent anything, and hides the deadlines of the other members.
   if (core_state(core) != CORE_LEADER || deadline > core->timed_out) return deadline;
   return core->timed_out + (core->heartbeat_ms + 1) / 2;
 }

@@ -15,9 +15,9 @@ namespace {
 using journal::load_little;
 using journal::store_little;
 
-// Not the seed of any segment, so that a record of a segment is none of an entry.
+// No segment has this seed, so a record of a segment is not valid in an entry.
 constexpr std::uint32_t kEntrySeed = 0x7ef1'e1d5;
-// Times of the cluster are wall time already.
+// Times of the cluster are already wall time.
 constexpr journal::WallClock kClusterTime{};
 
 // The finalizer of SplitMix64: each bit of the result depends on each bit of `x`.

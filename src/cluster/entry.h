@@ -1,12 +1,12 @@
 // Entries of facts, which a leader replicates, as bytes.
 //
-// An entry holds the facts of one or more ticks: a header, and then the records of the journal's
-// last format (journal/record.h) with a seed of their own. Times are those of the cluster
-// (cluster_clock.h), so that every node has the same bytes. The first entry of a term has no facts:
-// once it is applied, its leader has everything that was ever acknowledged.
+// An entry holds the facts of one or more ticks: a header, then records of the journal's last
+// format (journal/record.h) with a seed of their own. Times are cluster times (cluster_clock.h), so
+// every node has the same bytes. The first entry of a term has no facts: once it is applied, its
+// leader has everything that was ever acknowledged.
 //
-// The chain is a hash over all entries from the first on. A header carries the chain of everything
-// before it, so that a node whose log differs stops instead of diverging.
+// The chain is a hash over all entries from the first. A header carries the chain of everything
+// before it: a node whose log differs stops instead of diverging.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@ using Chain = std::uint64_t;
 
 struct EntryHeader {
   std::uint16_t version = 1;  // of this layout
-  std::uint16_t level = 1;    // the features that a reader needs
+  std::uint16_t level = 1;    // features that a reader needs
   std::uint32_t facts = 0;
-  JobId next_job_id = 0;  // no id from here on was used before the end of the entry
+  JobId next_job_id = 0;  // only smaller ids were used up to the end of the entry
   Time time = {};         // of the cluster, when the entry was made
   Chain chain = 0;        // of the entries before
   NodeId leader = 0;
@@ -47,11 +47,11 @@ class EntryWriter {
   void add(const Fact& fact);
 
   std::uint32_t facts() const { return facts_; }
-  // Of the entry as it is now.
+  // Returns the size of the entry so far.
   std::size_t bytes() const { return text_.size(); }
-  // Returns the entry and begins the next. `header.facts` and `header.next_job_id` are set here.
+  // Returns the entry and begins the next. Sets `header.facts` and `header.next_job_id`.
   Bytes finish(EntryHeader header);
-  // The next id must not be below this.
+  // The next id must not be below `next`.
   void use_ids_below(JobId next) { next_job_id_ = std::max(next_job_id_, next); }
 
  private:
@@ -60,17 +60,17 @@ class EntryWriter {
   JobId next_job_id_ = 1;
 };
 
-// Nothing: the bytes are not an entry that this program reads.
+// Returns nothing if the bytes are not an entry that this program can read.
 std::optional<EntryHeader> read_entry_header(std::string_view entry);
-// Passes the facts of an entry to `sink`, in order; their texts point into `entry`. False: a record
-// is not whole, or the number of facts differs; some facts may have been passed. O(bytes).
+// Passes the facts of an entry to `sink` in order; their texts point into `entry`. Returns false if
+// a record is incomplete or the number of facts differs; some facts may have been passed. O(bytes).
 bool read_facts(std::string_view entry, FactSink& sink);
-// The bytes that the facts of the entry take in the journal, without its batch's header.
+// Returns the bytes that the facts of the entry take in the journal, without the batch header.
 inline std::size_t fact_bytes(std::string_view entry) {
   return entry.size() - kEntryHeaderBytes;
 }
 
-// The chain after an entry. O(bytes).
+// Returns the chain after an entry. O(bytes).
 Chain chain_after(Chain before, Index index, const Entry& entry);
 
 }  // namespace tubed::cluster

@@ -1,8 +1,8 @@
-// The envelope of every frame between nodes, and the members in it: for message.cc, control.cc and
+// The envelope of every frame between nodes, and the fields in it, for message.cc, control.cc and
 // transfer.cc.
 //
-// A frame: u32 length of what follows it, u32 CRC32C of the rest, and the rest, which begins with
-// the version and the type. Little-endian.
+// A frame: u32 length of what follows, u32 CRC32C of the rest, and the rest, which begins with the
+// version and the type. Little-endian.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ namespace tubed::cluster {
 
 inline constexpr std::uint8_t kFrameVersion = 1;
 
-// A frame that is written: its members in order, and then finish().
+// Writes a frame: its fields in order, then finish().
 class FrameWriter {
  public:
-  // `bytes`: about as long as the frame is going to be.
+  // `bytes` is the approximate length of the frame.
   FrameWriter(std::uint8_t type, std::size_t bytes) {
     text_.reserve(bytes);
     text_.resize(kFrameHeaderBytes);
@@ -54,10 +54,10 @@ class FrameWriter {
   std::string text_;
 };
 
-// A frame that is read: its members in order. take() returns false if the frame has no more bytes.
+// Reads the fields of a frame in order. take() returns false if the frame has too few bytes.
 class FrameReader {
  public:
-  // Nothing: the frame is damaged, of another version, or not whole. O(bytes).
+  // Returns nothing if the frame is damaged, incomplete or of another version. O(bytes).
   static std::optional<FrameReader> open(std::string_view frame) {
     if (frame.size() < kFrameHeaderBytes || frame_bytes(frame) != frame.size()) return std::nullopt;
     FrameReader reader(frame.substr(kFrameHeaderBytes));
@@ -99,7 +99,7 @@ class FrameReader {
   std::uint8_t type_ = 0;
 };
 
-// A text of at most kMostControlText bytes, after its length.
+// Writes a text of at most kMostControlText bytes, preceded by its length.
 inline void put_text(FrameWriter& writer, std::string_view text) {
   writer.put(static_cast<std::uint32_t>(text.size()));
   writer.append(text);

@@ -1,4 +1,4 @@
-// Followers: what a leader has sent to the other nodes since its election, and heard from them.
+// Followers: what a leader has sent to the other nodes, and received from them, since its election.
 #pragma once
 
 #include <map>
@@ -18,10 +18,10 @@ class Followers {
   // The last answer of a node.
   struct Answer {
     Time at;
-    bool full = false;  // its disk has no room for more jobs
+    bool full = false;  // its disk has no room for further jobs
   };
 
-  // Another term, or another leader: nothing was sent or heard yet.
+  // Starts again for another term or leader, with nothing sent or received.
   void reset(Time now) {
     sent_.clear();
     answers_.clear();
@@ -32,15 +32,16 @@ class Followers {
   void added(NodeId node, Time now) { added_[node] = now; }
   void answered(NodeId node, Answer answer) { answers_[node] = answer; }
 
-  // Of a node to which nothing was sent: no entry.
+  // Creates an empty entry for a node to which nothing was sent.
   Sent& sent(NodeId node) { return sent_[node]; }
   const std::map<NodeId, Answer>& answers() const { return answers_; }
-  // The node has answered, and its disk has room for more jobs.
+  // True if the node has answered and its disk has room for further jobs.
   bool has_room(NodeId node) const {
     const auto found = answers_.find(node);
     return found != answers_.end() && !found->second.full;
   }
-  // When the node last answered, or, if it has not yet, when it was added or this began.
+  // Returns when the node last answered; before its first answer, when it was added or reset() was
+  // called.
   Time silent_since(NodeId node) const {
     if (const auto found = answers_.find(node); found != answers_.end()) return found->second.at;
     if (const auto found = added_.find(node); found != added_.end()) return found->second;

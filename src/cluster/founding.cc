@@ -8,7 +8,7 @@ namespace tubed::cluster {
 
 namespace {
 
-// The founders' configuration is the entry of this index and term, which no raft log holds.
+// The founders' configuration is the entry at this index and term, which no raft log holds.
 constexpr Index kFoundingIndex = 1;
 constexpr Term kFoundingTerm = 1;
 

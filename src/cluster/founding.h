@@ -1,4 +1,4 @@
-// How a cluster begins.
+// Founding: the state with which a cluster begins.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@
 
 namespace tubed::cluster {
 
-// Makes the state of a node that founds the cluster `log.cluster`: every founder makes it with the
-// same cluster and members. Its journal then begins with position founding_position(log.cluster).
+// Creates the state of a node that founds the cluster `log.cluster`. All founders use the same
+// cluster and members. The journal of the node then begins with position
+// founding_position(log.cluster).
 Result<void> found(journal::Storage& storage, const RaftLogOptions& log, NodeId node,
                    const std::vector<Member>& members);
-// The position of the founders' configuration, which no raft log holds.
+// Returns the position of the founders' configuration, which no raft log holds.
 Applied founding_position(std::uint64_t cluster);
 
 }  // namespace tubed::cluster

@@ -1,10 +1,10 @@
-// Lease: until when a leader may be sure that no other node leads.
+// Lease: the time until which a leader can be sure that no other node leads.
 //
 // A follower that has heard from a leader votes for no other node for an election timeout, and a
-// node votes for none in the first election timeout of its life (Node). Each frame carries the time
-// at which it was sent, and the answer to it carries that time back: a majority whose answers echo
-// times after t, this node included, elects no other leader before t + the election timeout. The
-// lease ends after nine tenths of it, so that the rates of two clocks may differ by 10 %.
+// node does not vote in the first election timeout of its life (Node). Each frame carries the time
+// at which it was sent, and the answer returns that time. If a majority, including this node, has
+// returned times after t, it elects no other leader before t + the election timeout. The lease ends
+// after nine tenths of that, so the rates of two clocks may differ by 10 %.
 #pragma once
 
 #include <algorithm>
@@ -21,27 +21,27 @@ class Lease {
  public:
   explicit Lease(Duration election_timeout) : length_(election_timeout / 10 * 9) {}
 
-  // A new term, or another leader: nothing was answered yet.
+  // Starts again for another term or leader, without answers.
   void reset() {
     echoes_.clear();
     given_up_ = false;
   }
-  // A voter has answered, in this term, a frame that was sent at `sent`.
+  // A voter has answered, in this term, a frame sent at `sent`.
   void answered(NodeId voter, Time sent) {
     Time& echo = echoes_.try_emplace(voter, Time::min()).first->second;
     echo = std::max(echo, sent);
   }
-  // The lease ends now: leadership may pass to another node at any time.
+  // Ends the lease now, because leadership may pass to another node at any time.
   void give_up() { given_up_ = true; }
-  // That is over, and it has not passed.
+  // Leadership did not pass, and can no longer pass.
   void take_back() { given_up_ = false; }
   bool given_up() const { return given_up_; }
 
-  // When the lease ends; Time::min(): the node has none. `voters`: all of them, `self` included.
-  // Allocates nothing. O(n * n).
+  // Returns when the lease ends; Time::min(): the node has no lease. `voters` includes `self`. Does
+  // not allocate. O(n * n).
   Time end(const std::vector<NodeId>& voters, NodeId self) const {
     if (given_up_) return Time::min();
-    // The majority's oldest: the others may know of another leader.
+    // The oldest of the majority's times: the other voters may follow another leader.
     Time oldest = Time::min();
     for (const NodeId voter : voters) {
       const Time time = echo_of(voter, self);

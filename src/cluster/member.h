@@ -1,4 +1,4 @@
-// Member: one node of a cluster as its configuration has it.
+// Member: a node of a cluster, as described by the configuration.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace tubed::cluster {
 
 enum class MemberRole : std::uint8_t {
-  standby = 0,  // gets entries and has no vote
+  standby = 0,  // receives entries but has no vote
   voter = 1,
-  spare = 2,  // gets nothing yet
+  spare = 2,  // receives nothing yet
 };
 
 struct Member {
@@ -24,24 +24,24 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// The address of a member as text: NAME@HOST:PORT. The host is numeric, with brackets if it is
-// IPv6. The port is not 0.
+// The address of a member as text: NAME@HOST:PORT. The host is numeric, in brackets if it is IPv6.
+// The port is not 0.
 struct MemberAddress {
   std::string name;
-  std::string host;  // without brackets; parsed: spelled as inet_ntop(3) does it
+  std::string host;  // without brackets; parsing spells it as inet_ntop(3) does
   std::uint16_t port = 0;
 
-  // HOST:PORT.
+  // Returns HOST:PORT.
   std::string endpoint() const;
 
   friend bool operator==(const MemberAddress&, const MemberAddress&) = default;
 };
 std::string to_string(const MemberAddress& address);
-// Nothing: it is no such text.
+// Returns nothing if the text is not such an address.
 std::optional<MemberAddress> parse_member_address(std::string_view text);
-// 1 to 32 letters, digits, dots, underscores and hyphens.
+// True for 1 to 32 letters, digits, dots, underscores and hyphens.
 bool is_node_name(std::string_view name);
-// The part before the @; all of an address without an @.
+// Returns the part before the @, or the whole address without an @.
 std::string_view name_in(std::string_view address);
 
 }  // namespace tubed::cluster

@@ -1,4 +1,4 @@
-// The members of a cluster in the encoding of libraft, as an entry and a node's state have them.
+// The members of a cluster in libraft's encoding, which entries and the state of a node use.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ namespace tubed::cluster {
 
 std::vector<Member> as_members(std::span<const core_member> list);
 
-// The error: too many members, or one that the core does not take. O(members).
+// Fails if the members are too many or the core does not accept one of them. O(members).
 Result<std::string> encode_members(const std::vector<Member>& members);
-// Nothing: the configuration is damaged. O(bytes).
+// Returns nothing if the configuration is damaged. O(bytes).
 std::optional<std::vector<Member>> decode_members(std::string_view configuration);
 
 }  // namespace tubed::cluster

@@ -8,7 +8,7 @@ namespace {
 
 enum Flag : std::uint8_t { granted = 1, pre_vote = 2, disrupt_leader = 4, full = 8 };
 
-// The members of a fixed size, in their order.
+// Visits the members of fixed size in order.
 template <class Some, class Visit>
 bool for_each_member(Some& message, Visit visit) {
   return visit(message.cluster) && visit(message.from) && visit(message.to) &&

@@ -1,7 +1,7 @@
-// Messages between nodes, as bytes. docs/cluster-protocol.md has every byte.
+// Messages between nodes, as bytes. docs/cluster-protocol.md describes every byte.
 //
-// A frame: u32 length of what follows it, u32 CRC32C of the rest, and the rest. Little-endian. The
-// transport keeps the order of the frames between two nodes, or loses the end of it.
+// A frame: u32 length of what follows, u32 CRC32C of the rest, and the rest. Little-endian. The
+// transport keeps the order of the frames between two nodes, and may lose the last of them.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class MessageType : std::uint8_t {
   append_result,
   vote,
   vote_result,
-  fetch,  // the receiver lacks entries that are cut: it has to fetch the state
+  fetch,  // the receiver lacks entries that were cut, and must fetch the state
   timeout_now,
 };
 
@@ -30,21 +30,21 @@ struct Message {
   NodeId from = 0;
   NodeId to = 0;
   Time sent;  // by the sender's monotonic clock
-  Time echo;  // when the newest frame of this term's leader was sent, by its clock (append_result)
+  Time echo;  // send time of the newest frame of this term's leader, by its clock (append_result)
   Time time;  // of the cluster (append)
 
   MessageType type = MessageType::append;
   Term term = 0;
-  Index index = 0;     // append: before the entries; result: the last stored, or, if it rejects,
-                       // the last that may be the leader's, too; vote: the last
-  Term log_term = 0;   // of the entry at `index` (append, vote, timeout_now; append_result that
-                       // rejects: 0 if it is not on the disk)
+  Index index = 0;     // append: before the entries; append_result: the last stored, or for a
+                       // rejection the last that may be the leader's too; vote: the last
+  Term log_term = 0;   // of the entry at `index` (append, vote, timeout_now; a rejecting
+                       // append_result: 0 if it is not on disk)
   Index commit = 0;    // append
   Index rejected = 0;  // append_result
   bool granted = false;
   bool pre_vote = false;
   bool disrupt_leader = false;
-  bool full = false;           // append_result: the sender's disk has no room for more jobs
+  bool full = false;           // append_result: the sender's disk has no room for further jobs
   std::vector<Entry> entries;  // append
 };
 
@@ -54,10 +54,10 @@ std::string encode(const Message& message);
 inline constexpr std::size_t kFrameHeaderBytes = 8;
 inline constexpr std::size_t kMostFrameBytes = 64U << 20;
 
-// The length of the frame that begins here, with its header. Nothing: more bytes are needed to know
-// it. 0: no frame begins like this.
+// Returns the length of the frame that begins here, including its header. Nothing: more bytes are
+// needed to know it. 0: no frame begins like this.
 std::optional<std::size_t> frame_bytes(std::string_view bytes);
-// Nothing: the frame is damaged, or of another version. `frame`: whole.
+// Returns nothing if the frame is damaged or of another version. `frame` is complete.
 std::optional<Message> decode(std::string_view frame);
 
 }  // namespace tubed::cluster

@@ -13,9 +13,9 @@ namespace tubed::cluster {
 
 namespace {
 
-// More appends than this are not sent without an answer.
+// The most appends that are sent without an answer.
 constexpr unsigned kMostInFlight = 32;
-// After this long without entries the raft log is sealed.
+// The raft log is sealed after this time without entries.
 constexpr Duration kSealDelay = std::chrono::seconds(1);
 // The data of the core's own entries.
 constexpr char kBarrier[8] = {};
@@ -74,7 +74,7 @@ Result<void> Node::start(const Applied& base) {
     return Error{fmt::format("the raft log and the journal differ at entry {}", base.index),
                  Error::Kind::damaged};
   }
-  // The entries that were kept for followers before the start are cut.
+  // Entries that were kept for followers before the start are cut.
   if (base.index >= log_->first()) {
     const Index first = first_kept(base.index);
     TRY(keep_configuration(first));
@@ -124,7 +124,7 @@ std::pair<std::string_view, Index> Node::configuration_at(Index index) const {
   return {state_.configuration, state_.configuration_index};
 }
 
-// The core's clock: milliseconds, which never go back.
+// Returns the core's clock: milliseconds that never go back.
 std::uint64_t Node::milliseconds() const {
   milliseconds_ = std::max(milliseconds_, milliseconds_of(host_.clock()));
   return milliseconds_;
@@ -209,19 +209,19 @@ void Node::send(const core_message& message) {
   host_.send(frame.to, encode(frame));
 }
 
-// A rejection has the term of the last entry that may be the leader's, too. The entries that
-// are cut here are committed, as are those that follow up to applicable(), so that every later
-// leader has them.
+// A rejection has the term of the last entry that may be the leader's too. The entries cut here,
+// and those after them up to applicable(), are committed, so every later leader has them.
 void Node::explain(Message& rejection) const {
   if (rejection.rejected < log_->first() && log_->term_of(applicable()) != 0)
     rejection.index = applicable();
   if (rejection.index <= log_->stored()) rejection.log_term = log_->term_of(rejection.index);
 }
 
-// The entries of an append that are sent now: as many as may be under way, and none that is. The
-// core takes all for sent, and repeats them all when it has heard nothing for a heartbeat, although
-// they may take longer: entries that were sent in the last election timeout are not sent again,
-// unless they are rejected. If none is left, the append is a heartbeat.
+// Selects the entries that are sent with an append: as many as may be under way, without those that
+// already are. The core assumes that it has sent every entry, and repeats them when it has heard
+// nothing for a heartbeat, although they may take longer. Entries sent in the last election timeout
+// are therefore not sent again unless they are rejected. If no entry remains, the append is a
+// heartbeat.
 void Node::take_entries(const core_message& message, Message& frame) {
   const Index last = message.index + message.n_entries;
   Index match = 0;
@@ -244,7 +244,7 @@ void Node::take_entries(const core_message& message, Message& frame) {
   sent = {.last = frame.index + frame.entries.size(), .at = frame.sent};
 }
 
-// A committed change of the members comes into force.
+// A committed change of the members takes effect.
 void Node::take_committed() {
   const Index commit = core_commit(core_.get());
   while (commit_ < commit && !failed_) {
@@ -293,11 +293,11 @@ void Node::take_echo(const Message& result) {
   host_.node_changed();
 }
 
-// A rejection by which the core would not find out what the node has. A node that has fetched a
-// state rejects what it is sent, because libraft's leader goes on from the state that it has
-// itself. A node whose acknowledgements were lost rejects what it has cut. If the node has the same
-// entry as this leader, with the same term, it has all entries before that entry, too (log
-// matching property): the rejection is an acknowledgement, and the core goes on from there.
+// True for a rejection from which the core would not learn what the node has. A node that has
+// fetched a state rejects appends, because libraft's leader continues from the leader's own state.
+// A node whose acknowledgements were lost rejects entries that it has cut. If the node and this
+// leader have the same entry with the same term, the node also has all entries before it (log
+// matching property): the rejection is an acknowledgement, and the core continues from there.
 bool Node::acknowledges(const Message& message) const {
   if (message.type != MessageType::append_result || message.rejected == 0) return false;
   Index match = 0;
@@ -307,8 +307,8 @@ bool Node::acknowledges(const Message& message) const {
          (log_->term_of(match) == 0 || message.rejected <= match);
 }
 
-// Passes a message to the core. Entries from a change of the members on are passed separately,
-// because the core takes the index of the first entry for that of the change.
+// Passes a message to the core. Entries starting with a change of the members are passed
+// separately, because the core assumes that a change is the first entry of its message.
 void Node::pass(const Message& message) {
   std::span<const Entry> rest = message.entries;
   Index index = message.index;
@@ -374,7 +374,7 @@ Time Node::next_deadline() const {
 
 void Node::entries_stored(Index last, Term term) {
   if (failed_) return;
-  // Entries that were replaced since are not stored.
+  // Entries that were replaced meanwhile are not stored.
   Index index = std::min(last, log_->last());
   while (index > reported_ && log_->term_of(index) != term) --index;
   host_.node_changed();
@@ -466,9 +466,9 @@ Index Node::submit(std::vector<Bytes> data) {
   return failed_ ? 0 : first;
 }
 
-// A majority of these voters know that they are, and each one that is new has what is committed.
-// Otherwise the change may be committed, and the cluster without a leader for good: libraft's core
-// grants no vote if the node is no voter by what it knows.
+// True if a majority of these voters know that they are voters, and each new voter has all
+// committed entries. Otherwise the change might be committed and leave the cluster without a leader
+// for good: libraft's core does not vote if the node is not a voter in its own configuration.
 bool Node::would_elect(const std::vector<Member>& members) const {
   const Index known = configuration_at(last()).second;
   std::size_t voters = 0;
@@ -526,9 +526,9 @@ bool Node::transfer(NodeId to) {
   return !failed_;
 }
 
-// --- Which entries are kept
+// --- Retained entries
 
-// The first of the newest entries up to `position` that are kept. O(log of their number).
+// Returns the first of the newest entries up to `position` that are kept. O(log of their number).
 Index Node::first_kept(Index position) const {
   const Index oldest = log_->first();
   Index first = position > options_.kept_entries ? position - options_.kept_entries + 1 : 1;
@@ -544,8 +544,8 @@ Index Node::first_kept(Index position) const {
   return first;
 }
 
-// The first entry that is kept when the journal has everything up to `position`: also what a
-// follower that answers still lacks, unless that is too much.
+// Returns the first entry that is kept when the journal has everything up to `position`. That
+// includes entries that a responding follower lacks, unless they are too many.
 Index Node::first_needed(Index position) const {
   Index first = first_kept(position);
   if (log_->exceeds_bound()) return first;
@@ -555,7 +555,7 @@ Index Node::first_needed(Index position) const {
   for (const auto& [node, answer] : followers_.answers()) {
     Index match = 0;
     if (answer.at > recently && core_match(core_.get(), node, &match) == 0)
-      first = std::min(first, match);  // the entries after it are sent with its term
+      first = std::min(first, match);  // later entries are sent with its term
   }
   return first;
 }
@@ -563,7 +563,7 @@ Index Node::first_needed(Index position) const {
 void Node::journal_synced(Index position) {
   TUBED_ASSERT(position <= commit_);
   if (failed_ || position <= synced_) return;
-  // Not for each entry.
+  // Not for every entry.
   if (position < synced_ + options_.kept_entries / 8 &&
       log_->bytes_of(synced_ + 1, position) < options_.kept_bytes / 8)
     return;
@@ -580,8 +580,7 @@ void Node::journal_synced(Index position) {
   chains_.cut(std::min(position, log_->first()) - 1);
 }
 
-// The state of the node keeps the configuration that is in force before `first`, once its entry is
-// cut.
+// Keeps the configuration before `first` in the state of the node, because its entry will be cut.
 Result<void> Node::keep_configuration(Index first) {
   if (first == log_->first()) return {};
   const auto [configuration, index] = configuration_at(first - 1);

@@ -37,7 +37,7 @@ constexpr std::size_t kHeaderBytes = 64;
 constexpr std::size_t kChecksumBytes = 4;
 }  // namespace state_file
 
-// A spare file takes as much of the disk as a state of usual size.
+// A spare file is as large on disk as a typical state.
 constexpr std::size_t kSpareBytes = 4096;
 
 std::string state_name(std::uint64_t number) {
@@ -112,7 +112,7 @@ Result<NodeState> decode_state(std::string_view image, std::uint64_t number) {
                    .configuration_index = load_little<std::uint64_t>(at + kConfigurationIndexAt)};
 }
 
-// The whole file. `syncing`: the same storage, which makes the file durable; null: nothing does.
+// Reads the whole file. If `syncing`, the same storage, is not null, also makes the file durable.
 Result<std::string> read_file(journal::FileReader& storage, const std::string& name,
                               journal::Storage* syncing) {
   auto file = TRY(storage.open(name));

@@ -9,10 +9,10 @@
 #include "journal/little_endian.h"
 #include "text/numbered_name.h"
 
-// The layout is described in docs/raft-log-format.md. Two checksums protect a batch: that of its
-// header, so that a header is recognized even if its records are not whole, and that of its
-// records. Both continue from a seed that depends on the file's number, so that the bytes of
-// another file do not pass for a batch.
+// docs/raft-log-format.md describes the layout. A batch has two checksums: one of its header, so
+// the header is recognized even if its records are incomplete, and one of its records. Both are
+// seeded with a value derived from the file's number, so the bytes of another file are not mistaken
+// for a batch.
 namespace tubed::cluster {
 
 namespace {
@@ -24,8 +24,8 @@ constexpr std::string_view kNamePrefix = "raft.";
 constexpr std::string_view kUnfinished = ".new";
 constexpr std::uint64_t kAlignment = 8;
 
-// The offsets of the fields of a file's header. In every future version the magic, the version and
-// the checksum stay where they are.
+// Offsets of the fields of a file's header. Magic, version and checksum keep their offsets in all
+// future versions.
 namespace file_header {
 constexpr std::string_view kMagic = "tubedrft";
 constexpr std::uint32_t kVersion = 1;
@@ -38,7 +38,7 @@ constexpr std::size_t kReservedAt = 40;
 constexpr std::size_t kChecksumAt = 60;
 }  // namespace file_header
 
-// Of a batch's header.
+// In the header of a batch.
 namespace batch_header {
 constexpr std::string_view kMagic = "rbat";
 constexpr char kResetFlag = 1;
@@ -55,7 +55,7 @@ constexpr std::size_t kFlagsAt = 56;
 constexpr std::size_t kReservedAt = 57;
 }  // namespace batch_header
 
-// Of a record.
+// In a record.
 namespace record {
 constexpr std::size_t kIndexAt = 0;
 constexpr std::size_t kTermAt = 8;
@@ -65,10 +65,10 @@ constexpr std::size_t kReservedAt = 21;
 constexpr std::uint64_t kHeaderBytes = 24;
 }  // namespace record
 
-// No log reaches these indexes. After the largest number the next index would be 0.
+// No log reaches these indexes. After the largest, the next index would be 0.
 constexpr Index kIndexesEnd = UINT64_MAX - UINT32_MAX;
 
-// Smaller data is copied into the batch, so that a write has few pieces.
+// Smaller data is copied into the batch, to keep the number of pieces in a write small.
 constexpr std::size_t kShareBytes = 4096;
 
 constexpr std::string_view kPadding{"\0\0\0\0\0\0\0", 7};
@@ -88,7 +88,7 @@ bool is_known(std::uint8_t type) {
          type <= static_cast<std::uint8_t>(EntryType::change);
 }
 
-// The header at `offset`, if its magic and its checksum are right.
+// Returns the header at `offset` if its magic and its checksum match.
 std::optional<std::string_view> header_at(std::string_view image, std::uint64_t offset,
                                           std::uint32_t seed) {
   using namespace batch_header;
@@ -112,7 +112,7 @@ RaftBatchHeader decode_batch_header(std::string_view bytes) {
           .reset = bytes[kFlagsAt] == kResetFlag};
 }
 
-// Empty: every field is possible.
+// Returns an empty text if every field is possible.
 std::string_view fault_of(std::string_view bytes, const RaftBatchHeader& header,
                           std::uint64_t offset, std::uint64_t cluster, std::uint64_t room) {
   using namespace batch_header;
@@ -127,7 +127,7 @@ std::string_view fault_of(std::string_view bytes, const RaftBatchHeader& header,
   return {};
 }
 
-// Empty: `entries` has all records of the batch.
+// Returns an empty text if `entries` has received all records of the batch.
 std::string read_records(std::string_view bytes, const RaftBatchHeader& header,
                          std::vector<Entry>& entries) {
   using namespace record;

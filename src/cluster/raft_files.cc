@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "cluster/raft_file.h"
 
-// The steps in the comments are those of raft_files.h.
+// The steps are numbered in raft_files.h.
 namespace tubed::cluster {
 
 namespace {
@@ -180,7 +180,7 @@ void RaftFiles::remove_dead() {
   });
 }
 
-// An operation has ended. False: the log has failed.
+// An operation has ended. Returns false if the log has failed.
 bool RaftFiles::ended(const Outcome& outcome) {
   busy_ = false;
   context_.host.request_flush();

@@ -5,14 +5,14 @@
 
 #include "base/assert.h"
 
-// The steps in the comments are those of raft_log.h.
+// The steps are numbered in raft_log.h.
 namespace tubed::cluster {
 
 namespace {
 
 using journal::Outcome;
 
-// A batch takes no more entries from this size on, so that a long backlog is acknowledged in parts.
+// At this size a batch takes no further entries, so a long backlog is acknowledged in parts.
 constexpr std::uint64_t kBatchBytes = 4 << 20;
 
 }  // namespace
@@ -54,7 +54,7 @@ Term RaftLog::term_of(Index index) const {
   return index >= first_ && index <= last() ? slots_[index - first_].entry.term : 0;
 }
 
-// Of the entry, or of the nearest entry that is here.
+// Returns the end of the entry, or of the nearest entry that is retained.
 std::uint64_t RaftLog::end_of(Index index) const {
   return index < first_ || slots_.empty() ? begin_ : slots_[std::min(index, last()) - first_].end;
 }
@@ -98,7 +98,7 @@ void RaftLog::cut(Index first) {
 
 Result<void> RaftLog::reset(Index base) {
   TUBED_ASSERT(idle() && !context_.closing && !context_.failed);
-  // The batch may be on disk in part. It has to be whole before another follows.
+  // The batch may be partly on disk. It must be complete before another follows.
   if (refused_) {
     return Error{.message = "a write of the Raft log waits for space",
                  .kind = Error::Kind::no_space};
@@ -151,7 +151,7 @@ void RaftLog::write_next() {
   write();
 }
 
-// Takes as many entries as fit, and at least one unless the change is a truncation.
+// Takes as many entries as fit, and at least one unless the change is only a truncation.
 void RaftLog::write_entries() {
   Index next = next_write_;
   const std::uint64_t least = next <= last() ? record_bytes(at(next)) : 0;
@@ -166,7 +166,7 @@ void RaftLog::write_entries() {
   write();
 }
 
-// False: no file has room for that many bytes.
+// Returns false if no file has room for this many bytes.
 bool RaftLog::begin_batch(std::uint64_t bytes) {
   const auto place = files_.place_for(bytes);
   wanted_ = place ? 0 : bytes;

@@ -1,18 +1,18 @@
 // RaftLog: the entries of this node's replicated log, in memory and on disk.
 //
-// All entries that are retained are in memory; the files are read at a start only. The protocol:
+// All retained entries are in memory; the files are read only at start. The protocol:
 //
-//  1. append() changes the entries in memory. Entries from some index on may be replaced.
-//  2. flush(), at the end of a tick, writes what is not on disk as one batch, if no batch is in
-//     flight (group commit). Each batch is written with a sync, and one is written at a time.
-//  3. When it is written, stored() moves to the last entry of the batch that was not replaced
-//     meanwhile, and the host is informed. It may then acknowledge these entries.
-//  4. A batch for which no file has room waits until RaftFiles has made one. A write that the disk
-//     has no room for is repeated as it was, every second. Any other failure ends the log: stored()
-//     never moves again.
+//  1. append() changes the entries in memory. It may replace entries.
+//  2. flush(), at the end of a tick, writes all unstored entries as one batch, if no batch is in
+//     flight (group commit). Each batch is written with a sync, one batch at a time.
+//  3. When the batch is written, stored() moves to its last entry that was not replaced meanwhile,
+//     and the host is informed. It may then acknowledge these entries.
+//  4. A batch for which no file has room waits until RaftFiles has made one. A write for which the
+//     disk has no room is repeated unchanged, every second. Any other failure ends the log:
+//     stored() never moves again.
 //  5. cut() drops entries from memory, and RaftFiles then drops the files without a needed entry.
 //
-// Replaced entries come back after a crash only if the batch that replaces them was not stored.
+// Replaced entries reappear after a crash only if the batch that replaces them was not stored.
 //
 // Invariant: stored() <= last(), and every entry up to stored() is on disk as it is in memory.
 #pragma once
@@ -37,88 +37,89 @@ namespace tubed::cluster {
 
 class RaftLog {
  public:
-  // Reads the log, or begins one in a directory without one; cuts a torn tail. Blocking. The error
-  // is one line: for damage it names file and offset, and its kind is `damaged`. `storage` and
-  // `host` outlive the log. A storage operation that is in progress when the log is destroyed must
-  // never complete.
+  // Reads the log, or creates it in a directory without a log; cuts a torn tail. Blocking. The
+  // error is one line; for damage it names file and offset and has the kind `damaged`. `storage`
+  // and `host` outlive the log. A storage operation still in progress when the log is destroyed
+  // must never complete.
   static Result<std::unique_ptr<RaftLog>> open(journal::Storage& storage, RaftLogHost& host,
                                                const RaftLogOptions& options);
 
   // The torn tail that open() has cut.
   const std::optional<RaftLogCut>& cut_at_open() const { return cut_at_open_; }
 
-  // The index of the oldest entry; last() + 1 if the log is empty. After a start it may be lower
-  // than the last cut(), because whole files are dropped.
+  // Returns the index of the oldest entry; last() + 1 if the log is empty. After a start it may be
+  // lower than the last cut(), because whole files are dropped.
   Index first() const { return first_; }
-  // The index of the newest entry, stored or not; first() - 1 if the log is empty.
+  // Returns the index of the newest entry, stored or not; first() - 1 if the log is empty.
   Index last() const { return first_ + slots_.size() - 1; }
   // Precondition: first() <= index <= last().
   const Entry& at(Index index) const;
-  // 0: the entry is not here.
+  // Returns 0 if the entry is not retained.
   Term term_of(Index index) const;
-  // The bytes of the entries from `first` to `last`, as they are on disk; those that are not here
-  // count as none. O(1).
+  // Returns the bytes on disk of the entries from `first` to `last`, not counting entries that are
+  // not retained. O(1).
   std::uint64_t bytes_of(Index first, Index last) const;
-  // Every entry up to this index is on disk, as it is here.
+  // Every entry up to this index is on disk as it is in memory.
   Index stored() const { return stored_; }
 
-  // The entries from `first` on are these, from now on. Preconditions: this->first() <= first <=
-  // last() + 1; the terms are not 0; the log is neither closing nor has it failed. O(entries).
+  // Replaces the entries from `first` by these. Preconditions: this->first() <= first <= last() +
+  // 1; the terms are not 0; the log is not closing and has not failed. O(entries).
   void append(Index first, std::span<const Entry> entries);
-  // Entries before `first` are not needed any more. Entries that are not stored stay.
+  // Entries before `first` are no longer needed. Keeps entries that are not stored.
   void cut(Index first);
-  // Empties the log: the next entry is base + 1. Blocking, and durable: after a crash the log is as
+  // Empties the log: the next entry is base + 1. Blocking and durable: after a crash the log is as
   // it was, or empty with this base. no_space: nothing has changed. After any other error the log
   // has failed. Precondition: idle().
   Result<void> reset(Index base);
-  // Writes, when all entries are stored, a batch without entries, unless the last batch is one. It
-  // proves that the batch before it was stored: if that is damaged later, the damage is not taken
-  // for a torn tail. For a pause in the load.
+  // Once all entries are stored, writes a batch without entries, unless the last batch is such a
+  // batch. It proves that the batch before it was stored: later damage to that batch is not
+  // mistaken for a torn tail. For a pause in the load.
   void seal() { seal_wanted_ = true; }
 
   // Takes the next steps that are due. Called at the end of each tick, after
   // RaftLogHost::request_flush(), and at next_deadline().
   void flush();
-  // kNever: none.
+  // kNever: no deadline.
   Time next_deadline() const;
 
-  // No operation is under way. Entries may wait for space.
+  // True if no operation is running. Entries may wait for space.
   bool idle() const { return !writing_ && !files_.busy(); }
-  // Stores what was appended, seals the log, and calls `closed` when no operation is under way. If
-  // the disk has no room or the log has failed, the rest is not stored. Nothing but flush() may be
-  // called from then on.
+  // Stores the appended entries, seals the log, and calls `closed` when no operation is running. If
+  // the disk has no room or the log has failed, the rest is not stored. Afterwards only flush() may
+  // be called.
   void close(std::function<void()> closed);
 
-  // RaftLogOptions::log_bytes from now on.
+  // Changes RaftLogOptions::log_bytes.
   void set_log_bytes(std::uint64_t bytes) { context_.options.log_bytes = bytes; }
-  // Of the retained entries, as they are on disk. The memory that they take is about the same.
+  // Returns the bytes of the retained entries on disk. They take about as much memory.
   std::uint64_t bytes() const { return bytes_of(first_, last()); }
   bool exceeds_bound() const { return bytes() > context_.options.log_bytes; }
-  // Of the entries that are not on disk.
+  // Returns the bytes of the entries that are not on disk.
   std::uint64_t unstored_bytes() const { return bytes_of(stored_ + 1, last()); }
-  // Of all files.
+  // Returns the total length of all files.
   std::uint64_t file_bytes() const { return files_.file_bytes(); }
-  // False: the disk is full. Entries that can wait, with this number of bytes in all, must not be
-  // appended; the rest of the files is for those that must go on.
+  // Returns false if the disk is full: entries that can wait, with this total number of bytes, must
+  // then not be appended. The rest of the files is for entries that must not wait.
   bool has_room(std::uint64_t bytes) const { return files_.has_room(bytes); }
   bool full() const { return files_.full(); }
-  // Since when entries are to be stored, and no batch was; kNever: none are.
+  // Returns since when entries have been waiting without a batch being stored; kNever: no entries
+  // wait.
   Time storing_since() const { return storing_since_; }
   bool failed() const { return context_.failed; }
 
  private:
-  // The batch that was submitted last.
+  // The last submitted batch.
   struct Flight {
     RaftBatch batch;
     RaftFiles::Place place;
     Index first = 0;
     Index last = 0;
-    Index valid = 0;  // later entries were replaced since
+    Index valid = 0;  // later entries were replaced meanwhile
   };
 
   struct Slot {
     Entry entry;
-    std::uint64_t end = 0;  // the bytes of this and of all entries before it, since the start
+    std::uint64_t end = 0;  // total bytes of this and all earlier entries since the start
   };
 
   RaftLog(journal::Storage& storage, RaftLogHost& host, const RaftLogOptions& options);
@@ -126,7 +127,7 @@ class RaftLog {
   void add(Entry entry);
   std::uint64_t end_of(Index index) const;
   void truncate(Index first);
-  // A change is not on disk, and not in flight.
+  // True if a change is neither on disk nor in flight.
   bool has_unwritten() const { return next_write_ <= last() || truncated_; }
   void write_next();
   void write_entries();
@@ -142,10 +143,10 @@ class RaftLog {
 
   Index first_ = 1;
   std::deque<Slot> slots_;
-  std::uint64_t begin_ = 0;  // the end of the entry before the first
+  std::uint64_t begin_ = 0;  // end of the entry before the first
   Index stored_ = 0;
-  Index next_write_ = 1;    // of the next batch: the first entry that was not submitted
-  bool truncated_ = false;  // entries from next_write_ on that are not in memory were submitted
+  Index next_write_ = 1;    // the first entry of the next batch: not yet submitted
+  bool truncated_ = false;  // submitted entries from next_write_ are no longer in memory
   std::uint64_t next_batch_ = 1;
   bool sealed_ = true;  // the last batch has no entries, or no batch exists
   bool seal_wanted_ = false;
@@ -153,9 +154,9 @@ class RaftLog {
   Flight flight_;
   Time storing_since_ = kNever;
   bool writing_ = false;      // flight_ is being written
-  bool refused_ = false;      // flight_ has to be written again
-  Time retry_at_ = kNever;    // when
-  std::uint64_t wanted_ = 0;  // bytes that a batch needs and no file has room for; 0: nothing waits
+  bool refused_ = false;      // flight_ must be written again
+  Time retry_at_ = kNever;    // when to write it
+  std::uint64_t wanted_ = 0;  // size of a batch for which no file has room; 0: none waits
   std::function<void()> closed_;
 };
 

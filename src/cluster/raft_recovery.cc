@@ -117,7 +117,8 @@ class RaftLogExaminer {
       return damaged(file.number, file.used,
                      fmt::format("entry {} should follow, and entry {} does", next, header.first));
     }
-    // Entries before the first may be in files that were removed since they were replaced.
+    // Entries before `first` may have been in files that were removed after the entries were
+    // replaced.
     if (!begun_ || header.reset || header.first < found_.first) {
       found_.entries.clear();
       found_.places.clear();
@@ -134,14 +135,13 @@ class RaftLogExaminer {
     return {};
   }
 
-  // The first batch of all has number 1; if older files were removed, any batch may be the first.
+  // The very first batch has number 1; if older files were removed, any batch may be the first.
   bool may_follow(std::uint64_t number) const {
     const bool any = !begun_ && found_.files.front().number > 1;
     return any || number == found_.next_batch;
   }
 
-  // Step 4. `batch` does not continue the log. If its header is whole, it is the batch that is
-  // torn.
+  // Step 4. `batch` does not continue the log. If its header is valid, it is the torn batch.
   Result<void> end_log(const FoundRaftFile& file, std::string_view image,
                        const ParsedBatch& batch) {
     std::uint64_t search = file.used;
@@ -158,7 +158,7 @@ class RaftLogExaminer {
     return {};
   }
 
-  // Step 4, for a file after the end of the log.
+  // Step 4 for a file after the end of the log.
   Result<void> check_unused(std::string_view image) const {
     if (all_zeros(image.substr(kRaftFileHeaderBytes))) return {};
     return damaged(found_.cut->file, found_.cut->offset,
@@ -180,7 +180,7 @@ Result<FoundRaftLog> examine_raft_log(journal::FileReader& storage, std::uint64_
 Result<void> repair_raft_log(journal::Storage& storage, FoundRaftLog& found) {
   for (const std::string& name : found.leftovers) {
     const auto removed = storage.remove_now(name);
-    // It may stay for the next start.
+    // The file may remain until the next start.
     if (!removed && removed.error().kind != Error::Kind::no_space) return removed;
   }
   // Older files were synced before a batch was written to a later file.

@@ -10,7 +10,7 @@
 
 namespace tubed::cluster {
 
-// Passes the facts of an entry on.
+// Passes the facts of an entry to the engine and the journal.
 class Replica::Feed final : public FactSink {
  public:
   Feed(Replica& replica, Time time, bool replay)
@@ -60,8 +60,8 @@ bool Replica::advance() {
   return applied_.index < node_.applicable() && !is_held_back();
 }
 
-// On a node that serves, compaction describes jobs of an engine that is ahead of the journal by
-// what is not applied. So this does not wait for compaction there: the clients do.
+// On a serving node compaction describes jobs of an engine that is ahead of the journal by the
+// entries not yet applied. So this does not wait for compaction there; the clients do.
 bool Replica::is_held_back() const {
   return serving_ ? journal_.overloaded() : journal_.congested();
 }
@@ -91,7 +91,7 @@ bool Replica::begin_term() {
   return node_.submit({entry}) != 0;
 }
 
-// Of the newest entry of facts, applied or not; 1970: there are only others.
+// Returns the time of the newest entry of facts, applied or not; 1970 if no entry has facts.
 Time Replica::newest_time() const {
   for (Index i = node_.last(); i >= node_.log().first(); --i) {
     if (node_.entry(i).type != EntryType::facts) continue;

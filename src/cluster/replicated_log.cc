@@ -12,7 +12,7 @@ namespace tubed::cluster {
 
 namespace {
 
-// The job that a fact changes; 0: it may be any of a tube. Nothing: none.
+// Returns the job that a fact changes; 0: possibly any job of a tube; nothing: no job.
 std::optional<JobId> job_changed_by(const Fact& fact) {
   return std::visit(Overloaded{[](const Paused&) { return std::optional<JobId>(); },
                                [](const PolicySet&) { return std::optional<JobId>(); },
@@ -30,7 +30,7 @@ void ReplicatedLog::begin_unit() {
   in_unit_ = true;
 }
 
-// The next fact begins another entry if this one is full.
+// If this entry is full, the next fact begins another.
 void ReplicatedLog::leave_full_entry() {
   if (waiting_.back().bytes() < kEntryBytes) return;
   waiting_bytes_ += waiting_.back().bytes();
@@ -61,7 +61,7 @@ bool ReplicatedLog::flush() {
   TUBED_ASSERT(!in_unit_);
   const bool has_facts = waiting_.size() > 1 || waiting_.back().facts() > 0;
   if (has_facts && flights_.empty() && node_.can_submit()) submit();
-  wants_quiet_ = false;  // compaction asks again
+  wants_quiet_ = false;  // compaction requests it again
   const bool again = journal_.flush();
   if (!confirm() && appended_ == durable_) {
     ++without_facts_;
@@ -86,12 +86,12 @@ void ReplicatedLog::submit() {
   }
   waiting_.resize(1);
   waiting_bytes_ = 0;
-  // If it fails, leadership is lost, and the facts are never replicated.
+  // If it fails, leadership is lost and the facts are never replicated.
   if (node_.submit(std::move(entries)) == 0) return;
   flights_.push_back({.last = index, .end = facts_});
 }
 
-// True: the node has its lease, so that everything that is committed is durable.
+// Returns true if the node has its lease: then everything committed is durable.
 bool ReplicatedLog::confirm() {
   const bool has_lease = node_.term() == term_ && node_.has_lease();
   if (std::exchange(had_lease_, has_lease) && !has_lease) ++leases_lost_;

@@ -23,7 +23,7 @@ enum TransferType : std::uint8_t {
   failure,
 };
 
-// Beside texts and entries a frame has at most this many bytes.
+// The most bytes of a frame without texts and entries.
 constexpr std::size_t kFixedBytes = 64;
 constexpr std::size_t kEntryFixedBytes = 16;
 
@@ -110,7 +110,7 @@ std::optional<TransferFrame> taken(FrameReader& reader) {
   return frame;
 }
 
-// `bytes`: after the version and the type.
+// `bytes` is the length after the version and the type.
 std::optional<TransferFrame> take_frame(FrameReader& reader, std::size_t bytes) {
   switch (reader.type()) {
     case file:
@@ -181,7 +181,7 @@ std::string encode(const TransferFrame& frame) {
 std::optional<TransferFrame> decode_transfer(std::string_view frame) {
   auto reader = FrameReader::open(frame);
   if (!reader) return std::nullopt;
-  constexpr std::size_t kBegin = kFrameHeaderBytes + 2;  // of the members
+  constexpr std::size_t kBegin = kFrameHeaderBytes + 2;  // offset of the members
   auto value = take_frame(*reader, frame.size() - kBegin);
   if (!reader->at_end()) return std::nullopt;
   return value;

@@ -1,16 +1,16 @@
-// Frames of a fetch: the state of one node on its way to another. They have the envelope of
-// message.h, and types from kFirstTransferType on. docs/cluster-protocol.md has every byte.
+// Frames of a fetch, which copies the state of one node to another. They have the envelope of
+// message.h, and types starting at kFirstTransferType. docs/cluster-protocol.md describes every
+// byte.
 //
 // After the Welcome of a connection with purpose `fetch`:
-//  1. The source sends the files of its journal: for each a TransferFile, and its bytes in blocks.
-//     A TransferRemoval takes the file back that was sent last. A TransferEnd follows the last
-//     file.
-//  2. The receiver reads the journal and sends the position that it has (TransferPosition).
-//     Meanwhile it sends a TransferAlive from time to time.
+//  1. The source sends the files of its journal: for each a TransferFile, then its bytes in blocks.
+//     A TransferRemoval takes back the file sent last. A TransferEnd follows the last file.
+//  2. The receiver reads the journal, sending a TransferAlive from time to time, and then sends the
+//     journal's position (TransferPosition).
 //  3. The source sends the configuration in force at the position (TransferLog), and the entries of
 //     its raft log up to the position (TransferEntries).
 //  4. When everything is on its disk, the receiver sends a TransferDone.
-// Either side may send a TransferFailure instead of its next frame, and close the connection.
+// Either side may instead send a TransferFailure and close the connection.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,7 @@
 namespace tubed::cluster {
 
 inline constexpr std::uint8_t kFirstTransferType = 32;
-// A block of a file is at most this long, and so are the entries of a frame, but for a single
-// entry.
+// Limits on a block of a file, and on the entries of a frame unless it has a single entry.
 inline constexpr std::size_t kMostBlockBytes = 256U << 10;
 inline constexpr std::size_t kMostPieceBytes = 1U << 20;
 
@@ -50,7 +49,7 @@ struct TransferPosition {
   Applied position;
 };
 struct TransferLog {
-  Index first = 0;  // of the entries that follow; position + 1: none do
+  Index first = 0;  // of the following entries; position + 1: no entries follow
   Index configuration_index = 0;
   std::string configuration;
 };
@@ -69,8 +68,8 @@ using TransferFrame =
 
 // O(bytes).
 std::string encode(const TransferFrame& frame);
-// Nothing: the frame is damaged, of another type or version. `frame`: whole, and valid as long as a
-// TransferBlock is used.
+// Returns nothing if the frame is damaged or of another type or version. `frame` is complete, and
+// must remain valid while a TransferBlock is used.
 std::optional<TransferFrame> decode_transfer(std::string_view frame);
 
 }  // namespace tubed::cluster

@@ -39,8 +39,8 @@ void Appender::add(const Fact& fact, std::uint64_t record_bytes) {
   ++appended_;
 }
 
-// The pending batch that the next record joins: the last batch, or a new batch after it. If the
-// record does not fit into the segment, the new batch is in the next segment.
+// Returns the pending batch that the next record joins: the last batch or a new batch after it. If
+// the record does not fit into the segment, the new batch is in the next segment.
 CommitBatch& Appender::batch_for(std::uint64_t record_bytes) {
   if (room_ > 0) [[unlikely]] {
     if (record_bytes <= room_) {

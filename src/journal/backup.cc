@@ -11,10 +11,10 @@
 #include "journal/recovery.h"
 #include "journal/segment.h"
 
-// A backup lists the segments, opens them all, and then copies them one by one up to the last whole
-// batch. The server may write, create, remove and reuse segments meanwhile; the comments of
-// open_all() and Backup explain why the copy is consistent all the same. At the end the copy is
-// read as recovery reads it, because a damaged journal may lack what no single file shows.
+// A backup lists the segments, opens them all, and then copies them one by one, up to the last
+// whole batch. Meanwhile the server may write, create, remove and reuse segments; the comments of
+// open_all() and Backup explain why the copy is consistent nevertheless. At the end the copy is
+// read as recovery reads it, because a damaged journal may have gaps that no single file shows.
 namespace tubed::journal {
 
 namespace {
@@ -38,8 +38,8 @@ std::vector<std::uint64_t> sequences_in(const std::vector<FileInfo>& files) {
   return sequences;
 }
 
-// Opens all segments, oldest first, without a gap. While the directory is listed and the files are
-// opened, segments may be removed and created: then the directory is listed again.
+// Opens all segments, oldest first, without a gap. If segments are removed or created while the
+// directory is listed and the files are opened, it lists the directory again.
 Result<std::vector<OpenSegment>> open_all(FileReader& storage) {
   std::string reason = "no segment";
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -64,13 +64,13 @@ Result<std::vector<OpenSegment>> open_all(FileReader& storage) {
   return Error{reason};
 }
 
-// How far a segment's image holds whole batches that follow each other.
+// How far the image of a segment holds whole, consecutive batches.
 struct Extent {
   std::uint64_t used = kSegmentHeaderBytes;
   std::uint64_t broken_at = kSegmentHeaderBytes;  // the bytes here do not continue the log
   Lsn next_lsn = 0;
-  bool begun = false;      // a whole batch was read, and it continues what came before
-  bool ends_here = false;  // nothing is written from broken_at on
+  bool begun = false;      // a whole batch was read that continues the log
+  bool ends_here = false;  // nothing is written from broken_at
   bool hole = false;       // another whole batch follows after broken_at
 };
 
@@ -81,12 +81,12 @@ bool has_batch(SegmentReader& reader, std::uint64_t directory) {
   return false;
 }
 
-// A batch of another identity is ignored: a job's body may hold bytes that look like a batch.
+// Ignores batches of another identity: the body of a job may contain bytes that look like a batch.
 Extent measure(std::string_view image, const SegmentHeader& header, std::optional<Lsn> follows) {
   Extent extent;
   SegmentReader reader(image, header.sequence, WallClock{});
   std::optional<Lsn> expected = follows;
-  std::uint32_t lacking = 0;  // facts of the batch that are still to come
+  std::uint32_t lacking = 0;  // facts of the batch still to come
   for (;; extent.broken_at = reader.offset()) {
     const Parsed parsed = reader.next();
     if (parsed.kind != Parsed::Kind::record) break;
@@ -114,18 +114,18 @@ Extent measure(std::string_view image, const SegmentHeader& header, std::optiona
 
 // Copies segment by segment.
 //
-// The copy ends with a whole batch, and recovery will compare its jobs with the number in that
-// batch. They agree. A segment that was missing when the files were listed had been removed, so the
-// batches that replace it were complete by then. These batches are in files that were listed, and
-// all of these were open before the first was read. A segment that is removed later is in the copy.
+// The copy ends with a whole batch, and recovery will compare the number of jobs with the number in
+// that batch. They agree: a segment that was missing from the list had been removed, so the batches
+// that replace it were complete by then. Those batches are in listed files, all of which were
+// opened before the first was read. A segment that is removed later is in the copy.
 //
 // Where the log seems to end, all later segments are searched. A whole batch in one of them means
-// that the log goes on there. Then either a write was in progress while a file was read, and
-// another read, from the segment before, finds the missing bytes; or the journal is damaged. On a
-// full disk the server reuses the file of a dead segment, so that a file may change after it was
-// opened: if its name has disappeared, the copy begins again. It also begins again if recovery
-// would refuse the copy and the segments have changed: a segment may be created and another removed
-// while the directory is listed, and the listing then lacks both.
+// that the log continues there. Then either a write was in progress while a file was read, and
+// another read, starting with the previous segment, finds the missing bytes; or the journal is
+// damaged. On a full disk the server reuses the file of a dead segment, so a file may change after
+// it was opened: if its name has disappeared, the copy is started again. It is also started again
+// if recovery would refuse it and the segments have changed: if one segment is created and another
+// removed during the listing, the list may lack both.
 class Backup {
  public:
   Backup(FileReader& from, FileWriter& to, FileReader* copy) : from_(from), to_(to), copy_(copy) {}
@@ -159,7 +159,7 @@ class Backup {
   Result<Copied> copy_all() {
     std::size_t furthest = 0;
     std::uint64_t reached = 0;  // offset in segment `furthest`
-    int reads = 0;              // of that segment without progress
+    int reads = 0;              // of that segment, without progress
     while (stored_.size() < segments_.size()) {
       const std::size_t index = stored_.size();
       auto look = look_at(index);
@@ -174,7 +174,7 @@ class Backup {
       auto breaks = ends && !extent.hole ? has_batch_after(index) : Result<bool>(extent.hole);
       if (!breaks) return give_up(breaks.error());
       if (!*breaks) {
-        // Older segments were removed, which takes a whole batch in a later segment.
+        // Older segments are removed only after a whole batch was written in a later segment.
         if (index == 0 && !extent.begun && segments_[0].sequence > 1) {
           return give_up({fmt::format("{} is damaged at offset {}: no group is whole here or later",
                                       segment_name(segments_[0].sequence), extent.broken_at)});
@@ -217,7 +217,7 @@ class Backup {
     return false;
   }
 
-  // The error, unless a file was removed or reused while it was read.
+  // Returns the error, unless a file was removed or reused while it was read.
   Result<Copied> give_up(const Error& error) {
     auto files = TRY(from_.list());
     const std::vector<std::uint64_t> there = sequences_in(files);
@@ -255,7 +255,7 @@ class Backup {
     return {};
   }
 
-  // Newest first, so that the segments that remain have no gap.
+  // Newest first, so the remaining segments have no gap.
   Result<void> shrink_to(std::size_t count) {
     for (; stored_.size() > count; stored_.pop_back()) {
       const std::uint64_t sequence = segments_[stored_.size() - 1].sequence;

@@ -1,8 +1,8 @@
-// Backup: copies a journal that a server may be writing meanwhile.
+// Backup: copies a journal that a server may be writing.
 //
 // The copy is a complete journal. It has every fact that was durable when the copy began, and some
-// of those that became durable since. All files are opened before the first is read, so that
-// compaction may remove them in the meantime.
+// of the facts that became durable afterwards. All files are opened before the first is read, so
+// compaction may remove them meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct BackupReport {
 };
 
 // Copies `from`, which may be read-only, to `to`, which must be empty. After an error `to` is empty
-// again. `copy`: the files of `to`, which are then read as recovery reads them; that finds damage
-// that a copy alone does not, such as missing oldest segments. Null: the receiver of the files does
-// that. O(bytes); holds one segment in memory, and while it verifies a few bytes for each job. The
-// error names file and offset: damage that recovery would refuse, or with whole batches after it, a
-// missing segment, or a directory that changes faster than it can be listed.
+// again. `copy` reads the files of `to` as recovery does. That finds damage that copying cannot,
+// such as missing oldest segments. Null: the receiver of the files checks them. O(bytes); holds one
+// segment in memory, and during verification a few bytes per job. The error names file and offset:
+// damage that recovery would refuse or that whole batches follow, a missing segment, or a directory
+// that changes faster than it can be listed.
 Result<BackupReport> back_up(FileReader& from, FileWriter& to, FileReader* copy);
 
 }  // namespace tubed::journal

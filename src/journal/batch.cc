@@ -4,7 +4,7 @@ namespace tubed::journal {
 
 namespace {
 
-// From this size on, a copy costs more than one more piece of the write.
+// From this size, copying costs more than another piece in the write.
 constexpr std::size_t kReferFrom = 16 * 1024;
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Batch: the records of one commit batch, encoded, as they go to disk. It does no I/O.
+// Batch: the encoded records of one commit batch, as they are written to disk. It does no I/O.
 //
-// Small bodies are copied into it. Large bodies are referred to and kept alive, so that a body of a
-// gigabyte is neither copied nor freed while it is being written.
+// Small bodies are copied into the batch. Large bodies are referenced and kept alive, so a body of
+// a gigabyte is neither copied nor freed while it is being written.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@ namespace tubed::journal {
 
 class Batch {
  public:
-  // Leaves room for the header in front. `seed` is the segment's.
+  // Leaves room for the header at the front. `seed` is the segment's seed.
   explicit Batch(std::uint32_t seed);
 
   void add(const Fact& fact, const WallClock& clock);
-  // Writes the header. The last call that changes the batch.
+  // Writes the header. No later call may change the batch.
   void finish(const BatchHeader& header);
 
-  // Of all records, with the header.
+  // Returns the bytes of all records, including the header.
   std::uint64_t bytes() const { return text_.size() + referred_bytes_; }
-  // The bytes to be written, in order. Valid until the batch changes or is destroyed.
+  // Returns the bytes to write, in order. Valid until the batch is changed or destroyed.
   std::vector<std::string_view> pieces() const;
 
  private:
   struct Reference {
-    std::size_t at;  // the position in text_ where it belongs
+    std::size_t at;  // its position in text_
     Bytes body;
   };
 

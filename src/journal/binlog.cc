@@ -9,14 +9,13 @@
 #include "journal/little_endian.h"
 #include "text/numbers.h"
 
-// A binlog is a sequence of records. Each begins with the length of a tube's name and is either a
-// whole record (name, the struct of the job, its body), which beanstalkd writes for a put and when
-// it compacts, or a short record (a length of 0 and the struct), which it writes for every later
-// change. Entry decodes one record and checks its lengths and numbers; BinlogReader turns the
-// entries of one file after the other into facts.
+// A binlog is a sequence of records. Each begins with the length of a tube's name. beanstalkd
+// writes a whole record (name, the struct of the job, its body) for a put and when it compacts, and
+// a short record (a length of 0 and the struct) for every later change. Entry decodes one record
+// and checks its lengths and numbers. BinlogReader converts the entries, file by file, to facts.
 namespace tubed::journal {
 
-// The two formats differ in the unit of times and in the fields after the state.
+// The formats differ in the unit of time and in the fields after the state.
 struct BinlogReader::Format {
   std::size_t struct_bytes = 0;
   std::uint64_t nanoseconds = 0;  // a unit of time
@@ -31,9 +30,9 @@ constexpr std::uint32_t kVersion7 = 7;
 constexpr std::size_t kIntBytes = 4;
 constexpr std::size_t kLineEndBytes = 2;
 constexpr std::uint64_t kMaxBodyBytes = kMaxJobBytesCeiling + kLineEndBytes;
-// A record is damaged if its id exceeds all ids before it by more than this. Ids may jump, because
-// a binlog can begin with copies of very old jobs; but a server that makes 100,000 jobs a second
-// needs five years to come this far.
+// A record is damaged if its id exceeds all earlier ids by more than this. Ids may jump, because a
+// binlog can begin with copies of very old jobs; but even at 100,000 jobs per second a server needs
+// five years for this many.
 constexpr JobId kMaxIdJump = JobId{1} << 44;
 constexpr JobId kMaxId = JobId{1} << 62;
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
@@ -64,7 +63,7 @@ bool zeros_from(std::string_view bytes, std::size_t at) {
   return at >= bytes.size() || all_zeros(bytes.substr(at));
 }
 
-// A name that a client can use in a command. Some versions accepted a '-' at its beginning.
+// True for a name that commands accept. Some versions accepted a '-' at the beginning.
 bool is_tube_name(std::string_view name) {
   return std::ranges::all_of(name, [](char c) {
     const bool is_alphanumeric =
@@ -90,7 +89,7 @@ Result<BinlogReader::Format> BinlogReader::Format::of(std::uint32_t version) {
   return Error{fmt::format("is of format {}; only 5 and 7 can be read", version)};
 }
 
-// One record of the file; times in nanoseconds.
+// One record of the file, with times in nanoseconds.
 struct BinlogReader::Entry {
   std::string_view tube;  // empty: a short record
   std::string_view body;
@@ -103,14 +102,14 @@ struct BinlogReader::Entry {
   JobCounters counters;
   State state = State::deleted;
 
-  std::uint64_t body_bytes = 0;  // as the struct says, with the end of the line
+  std::uint64_t body_bytes = 0;  // according to the struct, with the line end
 
   std::size_t bytes = 0;      // of the record, as far as its lengths are plausible
-  std::string_view bad = {};  // a literal: why it does not read
+  std::string_view bad = {};  // a literal: why it is damaged; or empty
 
   bool whole() const { return !tube.empty(); }
 
-  // The record at the beginning of `bytes`.
+  // Decodes the record at the beginning of `bytes`.
   static Entry parse(std::string_view bytes, const Format& format);
 
  private:
@@ -189,7 +188,7 @@ std::optional<std::uint64_t> binlog_number(std::string_view name) {
   const std::string_view digits = name.substr(kPrefix.size());
   if (digits.empty() || digits.front() == '0') return {};
   const auto number = parse_number<std::uint64_t>(digits);
-  // As many as fit: the next number must exist as well.
+  // An overflow: no number may follow the largest.
   return number == UINT64_MAX ? std::nullopt : number;
 }
 
@@ -221,10 +220,9 @@ Result<std::optional<TornBinlog>> BinlogReader::read(std::string_view image, boo
   return std::optional<TornBinlog>();
 }
 
-// Whether a crash may have left this record, which is bad, at the beginning of `rest`: beanstalkd
-// writes from front to back, so that zeros follow, or in the newest file nothing. The length of a
-// torn body is as it was written, so a record after it is no part of it: then the length is
-// damaged.
+// True if a crash may have left this damaged record at the beginning of `rest`. beanstalkd writes
+// from front to back, so zeros follow, or in the newest file nothing. The length of a torn body is
+// as it was written, so no record can lie within the body: if one does, the length is damaged.
 bool BinlogReader::is_torn(const Entry& entry, std::string_view rest, const Format& format,
                            bool newest) const {
   if (TUBED_PLANTED(newest_binlog_ends_anywhere) && newest) return true;
@@ -233,8 +231,7 @@ bool BinlogReader::is_torn(const Entry& entry, std::string_view rest, const Form
   return (ends_here || zeros_follow) && !has_record(rest.substr(1), format);
 }
 
-// Whether a whole record is somewhere in `bytes`, or a short record of a job that is known.
-// O(bytes).
+// True if `bytes` contains a whole record, or a short record of a known job. O(bytes).
 bool BinlogReader::has_record(std::string_view bytes, const Format& format) const {
   const std::size_t least = kIntBytes + format.struct_bytes;
   const std::size_t last = bytes.find_last_not_of('\0');
@@ -268,7 +265,7 @@ Result<void> BinlogReader::tell(const Entry& entry) {
 
   Placement place = placement_of(entry);
   if (place.state == JobState::buried) {
-    // The whole record of a known job is a copy that compaction made: the job was not moved.
+    // A whole record of a known job is a copy made by compaction: the job was not moved.
     const bool is_copy = is_known && entry.whole() && known->second.state == JobState::buried;
     place.bury_order = is_copy ? known->second.bury_order : next_bury_order_++;
   }
@@ -303,7 +300,7 @@ Placement BinlogReader::placement_of(const Entry& entry) const {
       place.until = clock_.to_monotonic(entry.deadline);
       break;
     case State::ready:
-    case State::reserved:  // the client that held it is disconnected
+    case State::reserved:  // its client is disconnected
     case State::deleted:
       break;
   }

@@ -1,5 +1,5 @@
-// ClosedFiles: how long the files are that the log has left, one for each segment. Such a file ends
-// with its last record, or has unused space after it where the disk was full. It owns no file.
+// ClosedFiles: the lengths of the files that the log has left, one per segment. Such a file ends
+// with its last record, or has unused space after it if the disk was full. It owns no file.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@ namespace tubed::journal {
 
 class ClosedFiles {
  public:
-  // The segment's file is closed, or being closed, and has this length. O(log files).
+  // Sets the length of a segment's file that is closed or being closed. O(log files).
   void set(std::uint64_t segment, std::uint64_t bytes) {
     std::uint64_t& known = files_[segment];
     bytes_ = bytes_ - known + bytes;
     known = bytes;
   }
-  // The file was removed. Precondition: it is known.
+  // Forgets a file that was removed. Precondition: it is known.
   void drop(std::uint64_t segment) { bytes_ -= files_.extract(segment).mapped(); }
 
   // Precondition: it is known.
   std::uint64_t bytes_of(std::uint64_t segment) const { return files_.at(segment); }
-  // Of all files together. O(1).
+  // Returns the total length of all files. O(1).
   std::uint64_t bytes() const { return bytes_; }
 
  private:

@@ -1,17 +1,17 @@
-// CommitDelay: whether a commit waits a moment, so that more facts share its write and its sync.
+// CommitDelay: decides whether a commit waits a moment to let more facts share its write and sync.
 //
 // The journal asks once per tick, at its end, while facts are pending and no commit is in flight.
 //
-// Where a commit is synced: clients that wait for their replies send their next commands together
-// when the replies are there. A commit that began with the first of these commands would leave the
+// Synced commits: clients that wait for their replies send their next commands at the same time,
+// when the replies arrive. A commit that began with the first of these commands would leave the
 // others to the next commit, and each commit would carry half of them or less. So the commit waits
-// until about as many facts are pending as the last commit carried and left pending: for twice the
-// time that the last commit took at most, and never for more than a millisecond. If they do not
-// come, the next commits do not wait: 2, then 4, up to 16 of them, until a wait succeeds again.
+// until about as many facts are pending as the last commit carried and left pending, but at most
+// twice the duration of the last commit, and at most a millisecond. If too few arrive, the next
+// commits do not wait: 2, then 4, up to 16 of them, until a wait succeeds again.
 //
-// Where a commit is not synced, it is cheap but for its way to another thread and back, which costs
-// more than the write itself. So it waits until the loop has polled once more without blocking, if
-// the last commit carried more than one fact: a client that is alone does not pay for that.
+// Commits without a sync are cheap, except for the way to another thread and back, which costs more
+// than the write itself. So if the last commit carried more than one fact, the commit waits until
+// the loop has polled once more without blocking. A single client does not pay for that.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace tubed::journal {
 
 class CommitDelay {
  public:
-  // A commit of `facts` facts has ended, `took` after it began, and `pending` facts came meanwhile.
+  // A commit of `facts` facts has ended after `took`; `pending` facts arrived meanwhile.
   void committed(std::uint64_t facts, std::uint64_t pending, Duration took, Time now) {
     ticks_left_ = facts > 1 ? kTicksOfOnePoll : 0;
     if (skips_ > 0) --skips_;
@@ -32,8 +32,8 @@ class CommitDelay {
     waited_ = false;
   }
 
-  // At the end of a tick, with `pending` facts: true, wait; false, begin the commit.
-  // `synced`: the commit will be.
+  // Called at the end of a tick with `pending` facts. Returns true to wait, false to begin the
+  // commit. `synced`: whether the commit will be synced.
   bool waits(std::uint64_t pending, Time now, bool synced) {
     if (!synced) return ticks_left_ > 0 && ticks_left_-- > 0;
     if (pending >= expected_) {
@@ -56,16 +56,16 @@ class CommitDelay {
   static constexpr int kLastCommits = 2;
   static constexpr Duration kLongest = std::chrono::milliseconds(1);
   static constexpr int kMostFailures = 4;
-  // The tick that appended the facts, and the deferred work of the next tick, which is before the
+  // The tick that appended the facts, and the deferred work of the next tick, which precedes the
   // poll.
   static constexpr int kTicksOfOnePoll = 2;
 
   std::uint64_t expected_ = 0;
   Time until_ = Time::min();
   bool waited_ = false;
-  int failures_ = 0;         // waits one after the other that did not bring enough
-  std::uint64_t skips_ = 0;  // commits that do not wait
-  int ticks_left_ = 0;       // of a commit that is not synced
+  int failures_ = 0;         // consecutive waits that did not bring enough
+  std::uint64_t skips_ = 0;  // commits that will not wait
+  int ticks_left_ = 0;       // for a commit without a sync
 };
 
 }  // namespace tubed::journal

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-// The steps in the comments are those of committer.h.
+// The steps are numbered in committer.h.
 namespace tubed::journal {
 
 namespace {
 
-// From this size on, a commit is not delayed.
+// From this size, a commit is not delayed.
 constexpr std::uint64_t kMaxDelayedBytes = 256 << 10;
 
 }  // namespace
@@ -23,16 +23,16 @@ void Committer::begin() {
   flight_.next = 0;
   flight_.facts = appender_.appended() - submitted_;
   submitted_ = appender_.appended();
-  close_segments();  // before the write: a file that grows no more may be in the way of the next
+  close_segments();  // before the write: a file that no longer grows may block the next
   write();
 }
 
-// Steps 3 and 4. The write syncs in three cases:
+// Steps 3 and 4. The write is synced in three cases:
 // - The mode is `always`.
-// - The batch has no facts. It may be all that a segment begins with, and synced() says nothing
-//   about it; older segments must not be removed before it is on the disk.
-// - It is the first commit after a start. Where the log on disk ends with the mark of an orderly
-//   stop, nothing was acknowledged after the mark.
+// - The batch has no facts. It may be the first in its segment, and synced() does not cover it;
+//   older segments must not be removed before it is on disk.
+// - It is the first commit after a start. If the log on disk ends with the mark of an orderly stop,
+//   nothing was acknowledged after the mark.
 void Committer::write() {
   CommitBatch& batch = flight_.batches[flight_.next];
   const auto file = preallocator_.file_for({batch.segment, batch.end_offset()});
@@ -107,7 +107,7 @@ std::optional<LogPlace> Committer::starved_at() const {
   return LogPlace{batch.segment, batch.end_offset()};
 }
 
-// Closes the segments to which nothing is left to be written. While a sync runs, they wait for it.
+// Closes the segments to which nothing more will be written. They wait while a sync runs.
 void Committer::close_segments() {
   const bool head_is_oldest_open =
       preallocator_.empty() || preallocator_.first_segment() == liveness_.newest().sequence;

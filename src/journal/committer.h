@@ -4,21 +4,21 @@
 //  2. At the end of the tick, if no commit is in flight and CommitDelay does not postpone it, all
 //     pending batches become the commit in flight. submitted() moves to the end of the log.
 //  3. A batch is written when its file is allocated up to the batch's end. Until then the commit is
-//     starved: Space makes the files grow, and the batch is tried again.
+//     starved: Space grows the files, and the batch is retried.
 //  4. The header of the batch gets `durable` = Syncer::synced(), and the batch is written. With
 //     `always` the write also syncs. If a record of the batch needs a higher version of the format
 //     than the segment's header names, that header is written first, and synced if the batch is.
-//     The next batch follows when the write has ended, so that the disk has one write of the
-//     journal at a time.
-//  5. A write that the disk has no room for is repeated as it was, every second, until it succeeds.
-//     A write or a sync that fails ends the journal (law L5).
-//  6. When a batch is written, Syncer::written() moves to its end, and with a synced write synced()
-//     does too. confirmed() moves to the `durable` that its header names. Segments that the log has
-//     left are closed.
+//     The next batch follows when the write has ended: the disk has only one write of the journal
+//     at a time.
+//  5. A write for which the disk has no room is repeated unchanged, every second, until it
+//     succeeds. Any other failed write and every failed sync end the journal (law L5).
+//  6. When a batch is written, Syncer::written() moves to its end, and after a synced write so does
+//     synced(). confirmed() moves to the `durable` of its header. Segments that the log has left
+//     are closed.
 //  7. When the last batch is written, durable() moves to submitted(): replies that waited for these
 //     facts may be sent.
 //
-// While a commit is in flight, facts gather for the next commit: this is group commit.
+// While a commit is in flight, facts collect for the next commit: this is group commit.
 //
 // Invariant: confirmed() <= synced() <= written(), and durable() <= submitted().
 #pragma once
@@ -62,29 +62,29 @@ class Committer {
   // The mode has become `always`: older facts are synced before any new fact becomes durable.
   void sync_older_first() { catching_up_ = true; }
 
-  // Whether the pending batches should wait for more facts. Asked once per tick, while batches are
+  // True if the pending batches should wait for more facts. Called once per tick, while batches are
   // pending and no commit is in flight.
   bool waits(Time now);
   // Step 2. Preconditions: batches are pending, and no commit is in flight.
   void begin();
-  // Repeats the write that the disk has refused. Precondition: it has refused one.
+  // Repeats the write that the disk has refused. Precondition: a write was refused.
   void retry_write() { write(); }
-  // Files, syncs or space have changed: closes what can be closed, and writes the batch that is
-  // starved if it is not any more.
+  // Called when files, syncs or space have changed: closes what can be closed, and writes a batch
+  // that is no longer starved.
   void go_on();
 
   bool in_flight() const { return !flight_.batches.empty(); }
   bool starved() const { return flight_.starved; }
-  // Where a starved commit needs its file to reach.
+  // Returns how far a starved commit needs its file to reach.
   std::optional<LogPlace> starved_at() const;
-  // A batch with the mark of an orderly stop is written.
+  // True if a batch with the mark of an orderly stop was written.
   bool mark_written() const { return mark_written_; }
 
   // Facts before this position were submitted to the disk.
   Lsn submitted() const { return submitted_; }
-  // Facts before this position are as durable as the mode asks.
+  // Facts before this position are as durable as the mode requires.
   Lsn durable() const { return durable_; }
-  // A batch is written whose header says that the disk has every fact before this position.
+  // The header of a written batch says that all facts before this position are on disk.
   Lsn confirmed() const { return confirmed_; }
 
   const CommitStats& stats() const { return stats_; }
@@ -92,11 +92,11 @@ class Committer {
  private:
   struct Flight {
     std::vector<CommitBatch> batches;  // empty: no commit is in flight
-    std::size_t next = 0;              // index of the batch that is to be written, or being written
-    bool starved = false;              // it cannot be written yet
-    bool synced = false;               // its write syncs
-    std::uint64_t facts = 0;           // of all batches
-    Time began;                        // when the first was written
+    std::size_t next = 0;              // index of the batch being written or to be written next
+    bool starved = false;              // the next batch cannot be written yet
+    bool synced = false;               // the write is synced
+    std::uint64_t facts = 0;           // in all batches
+    Time began;                        // when the first write began
   };
 
   void write();

@@ -8,8 +8,8 @@ namespace tubed::journal {
 
 namespace {
 
-// A slice has kMinSliceBytes and kPace bytes for each byte that clients have written meanwhile, or
-// kIdleSliceBytes if they have written nothing.
+// A slice has kPace bytes per byte written by clients since the last slice, at least
+// kMinSliceBytes, or kIdleSliceBytes if clients have written nothing.
 constexpr std::uint64_t kMinSliceBytes = 64 << 10;
 constexpr std::uint64_t kIdleSliceBytes = 256 << 10;
 constexpr std::uint64_t kMaxSliceBytes = 4 << 20;
@@ -80,7 +80,7 @@ bool Compactor::run_slice() {
   return false;
 }
 
-// True: there are more to look at.
+// Returns true if more pauses or policies remain to be examined.
 bool Compactor::copy_pauses() {
   const Time now = context_.host.settled_time();
   for (std::uint64_t seen = 0; seen < kPausesPerSlice; ++seen) {
@@ -99,7 +99,7 @@ bool Compactor::copy_pauses() {
   return true;
 }
 
-// The same.
+// The same for policies.
 bool Compactor::copy_policies() {
   for (std::uint64_t seen = 0; seen < kPoliciesPerSlice; ++seen) {
     const auto next = liveness_.policies().upper_bound(last_policy_);

@@ -1,13 +1,13 @@
-// Compactor: copies what is live in the oldest segment to the head of the log, so that the segment
-// can be removed (SegmentRemover). Records that are dead stay where they are and go with it.
+// Compactor: copies the live records of the oldest segment to the head of the log. The segment can
+// then be removed (SegmentRemover). Dead records are removed with it.
 //
 // It works in slices. A slice runs at the end of a tick, before the commit begins, and its copies
 // are part of that commit. Its size follows what clients have written since the last slice: four
-// bytes are copied for each byte written, so that all files together stay near twice the live
-// bytes and two segments, and Space holds commands back where they do not. A job that the host
-// cannot describe yet ends the slice, and is the first of the next.
+// bytes are copied per byte written. That keeps all files together near twice the live bytes plus
+// two segments; where it does not, Space holds commands back. A job that the host cannot describe
+// yet ends the slice, and is the first of the next.
 //
-// Invariant: what the cursor has passed is not live in the oldest segment.
+// Invariant: nothing that the cursor has passed is live in the oldest segment.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,17 @@ class Compactor {
   Compactor(Context& context, SegmentLiveness& liveness, const Space& space, Appender& appender)
       : context_(context), liveness_(liveness), space_(space), appender_(appender) {}
 
-  // Whether enough of the log is dead to make copying worthwhile.
+  // True if enough of the log is dead to make copying worthwhile.
   bool wanted() const {
     const SegmentUse& oldest = liveness_.oldest();
     const bool is_head = oldest.sequence == liveness_.newest().sequence;
     return !is_head && oldest.live_records > 0 && is_worthwhile();
   }
-  // On a full disk: whether clients have to wait, because they could use up what it takes to free
-  // the oldest segment.
+  // For a full disk: true if clients have to wait, because they could use up the space needed to
+  // free the oldest segment.
   bool comes_first() const;
-  // One slice. True: nothing was found to copy yet, and there is more to look at.
+  // Runs one slice. Returns true if it has not found anything to copy yet, and more is to be
+  // examined.
   bool run_slice();
 
  private:
@@ -49,7 +50,7 @@ class Compactor {
   const Space& space_;
   Appender& appender_;
 
-  // How far the oldest segment was walked through.
+  // How far the oldest segment has been examined.
   std::uint64_t segment_ = 0;
   AddedCursor jobs_;
   std::string last_pause_;

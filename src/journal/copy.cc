@@ -8,7 +8,7 @@ namespace tubed::journal {
 
 namespace {
 
-// The size at which a batch ends. Damage costs a reader one batch at most.
+// The size at which a batch ends. Damage loses a reader at most one batch.
 constexpr std::size_t kBatchTarget = 1U << 20;
 
 }  // namespace
@@ -16,7 +16,7 @@ constexpr std::size_t kBatchTarget = 1U << 20;
 void LogCopy::fact(const Fact& fact) {
   if (!result_) return;
   if (batch_at_ != 0 && segment_.size() - batch_at_ >= kBatchTarget) end_batch(false);
-  // With room for the header of this batch and for the batch that ends the log.
+  // Leaves room for the header of this batch and for the batch that ends the log.
   const std::size_t needed = record_bytes(fact) + (batch_at_ == 0 ? 2 : 1) * kBatchHeaderBytes;
   if (next_lsn_ > segment_lsn_ && segment_.size() + needed > settings_.segment_bytes) {
     store_segment();
@@ -60,7 +60,7 @@ void LogCopy::begin_batch() {
 }
 
 void LogCopy::end_batch(bool clean) {
-  // A segment is stored as a whole, after the segment before it is durable.
+  // A segment is stored as a whole, after the previous segment is durable.
   const Lsn durable = clean ? next_lsn_ : segment_lsn_;
   write_batch_header({segment_.data() + batch_at_, kBatchHeaderBytes}, seed_,
                      {.directory = settings_.directory,

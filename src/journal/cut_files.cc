@@ -16,7 +16,7 @@ namespace tubed::journal {
 namespace {
 
 constexpr std::string_view kCutPrefix = "cut.";
-// Of zeros, after the bytes of a file.
+// Zeros added after the bytes of a file.
 constexpr std::size_t kZerosAfterCut = 1U << 20;
 
 std::string prefix_of(std::uint64_t number) {
@@ -36,14 +36,15 @@ Result<std::string> contents_of(FileReader& storage, const std::string& name) {
   return bytes;
 }
 
-// Whether something is written after the header.
+// True if anything is written after the header.
 Result<bool> holds_records(FileReader& storage, const std::string& segment) {
   const std::string image = TRY(contents_of(storage, segment));
   return image.size() > kSegmentHeaderBytes &&
          !all_zeros(std::string_view(image).substr(kSegmentHeaderBytes));
 }
 
-// The cut to which these bytes belong: the newest, if a crash followed when they were kept.
+// Returns the number of the cut to which these bytes belong: the newest cut, if it was interrupted
+// by a crash.
 Result<std::uint64_t> number_for(FileReader& storage, const std::vector<CutFile>& files,
                                  const CutFile& wanted, std::string_view bytes) {
   if (files.empty()) return std::uint64_t{1};
@@ -72,7 +73,7 @@ std::optional<CutFile> cut_file_of(std::string_view name) {
     rest.remove_prefix(rest.starts_with('.') ? 1 : 0);
   }
   const CutFile file{.number = numbers[0], .segment = numbers[1], .offset = numbers[2]};
-  // Each file has exactly one name.
+  // Rejects other spellings: each file has exactly one name.
   if (file.name() != name) return {};
   return file;
 }

@@ -1,12 +1,12 @@
-// Cut files: what recovery has cut from a journal, kept in its directory.
+// Cut files: bytes that recovery has cut from a journal, kept in its directory.
 //
-// Bytes that a crash has left look like damaged bytes that no later batch names as durable. So that
-// a start loses nothing that salvage could read, the cut is kept:
+// Bytes left by a crash look the same as damaged bytes that no later batch calls durable. A start
+// must not lose anything that salvage could read, so the cut bytes are kept:
 //
 //   cut.NUMBER.SEGMENT.OFFSET   the bytes of that segment from that offset to the zeros at its end
 //
-// The files of one cut have the same number. The number of the next cut is greater; the files of
-// the newest kKeptCuts cuts stay, and older files are removed. A server never reads them.
+// The files of one cut have the same number; numbers increase. The files of the newest kKeptCuts
+// cuts are kept, older files are removed. A server never reads them.
 #pragma once
 
 #include <cstdint>
@@ -31,28 +31,28 @@ struct CutFile {
   std::string name() const;
 };
 
-// Nothing: not the name of such a file.
+// Returns nothing if it is not the name of a cut file.
 std::optional<CutFile> cut_file_of(std::string_view name);
 
-// In the order in which they were cut.
+// Lists the files in the order in which they were cut.
 Result<std::vector<CutFile>> list_cut_files(FileReader& storage);
 
-// The image of the segment, with zeros in place of what is before the offset. Zeros follow, because
-// the last record may end with zeros that were not kept.
+// Returns the image of the segment, with zeros in place of the bytes before the offset. Zeros
+// follow, because the last record may end with zeros that were not kept.
 Result<std::string> read_cut_file(FileReader& storage, const CutFile& file);
 
-// Bytes for which the disk has no room as long as the journal is not cut.
+// Bytes for which the disk has no room until the journal is cut.
 struct UnkeptBytes {
   CutFile file;
   std::string bytes;
 };
 
-// Keeps the records after the end of the log, and sets `cut->kept`. Of the segments among the
-// leftovers, those with records are kept too, and the others removed, newest first, so that a crash
-// leaves no gap; then it can be repeated. Precondition: there is a cut.
+// Keeps the records after the end of the log, and sets `cut->kept`. Leftover segments with records
+// are kept too; the others are removed, newest first, so a crash leaves no gap and the call can be
+// repeated. Precondition: the journal has a cut.
 Result<std::optional<UnkeptBytes>> keep_cut(Storage& storage, Examined& examined);
 
-// After the cut, which has given back their place. The disk may have no room for them all the same.
+// Keeps the bytes after the cut, which has freed their space. The disk may still have no room.
 Result<void> keep_after_cut(Storage& storage, const UnkeptBytes& unkept, Cut& cut);
 
 }  // namespace tubed::journal

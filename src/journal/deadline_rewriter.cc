@@ -19,13 +19,13 @@ class DeadlineRewriter::Slice final : public FactSink {
         end_(appender.pending_bytes() + kBytesPerSlice) {}
 
   void fact(const Fact& fact) override {
-    // A `Held` may follow, which belongs to it.
+    // Its `Held`, which may follow, must be in the same batch.
     if (context_.options.reservations) appender_.make_room(record_bytes(fact) + kHeldBytes);
     appender_.append(fact);
     wrote_ = true;
   }
 
-  // A closing journal has to come to its end, and does not grow ahead of need.
+  // A closing journal must reach its end, and does not grow ahead of need.
   bool waits() const { return !context_.closing && congested_(); }
   bool may_write() const { return appender_.pending_bytes() < end_ && !waits(); }
   bool wrote() const { return wrote_; }
@@ -56,7 +56,7 @@ bool DeadlineRewriter::run_slice(const std::function<bool()>& congested) {
 bool DeadlineRewriter::rewrite_delays(Slice& slice) {
   Progress& at = *progress_;
   if (const std::uint64_t oldest = liveness_.oldest().sequence; at.segment < oldest) {
-    at.segment = oldest;  // compaction has copied the rest
+    at.segment = oldest;  // compaction has copied the others
     at.jobs = {};
   }
   std::uint64_t seen = 0;

@@ -14,17 +14,17 @@
 #include "journal/salvage.h"
 #include "journal/segment.h"
 
-// FieldPrinter walks through the list of fields of a record (layout.h), as the encoder does, so
-// that a new field appears in the dump without a change here. A field has a key and an order;
-// fields without a key are not printed. Times are converted with the clock that the records were
-// read with.
+// FieldPrinter walks through the list of fields of a record (layout.h), as the encoder does, so a
+// new field appears in the dump without a change here. A field has a key and an order; fields
+// without a key are not printed. Times are converted with the clock that was used to read the
+// records.
 namespace tubed::journal {
 
 namespace {
 
 using Line = std::back_insert_iterator<std::string>;
 
-// In double quotes, escaped, so that it takes one line.
+// Quotes `text` and escapes it to fit on one line.
 std::string in_quotes(std::string_view text) {
   std::string line = "\"";
   for (const char c : text) {
@@ -158,7 +158,7 @@ void print_record(Line line, const T& record, const WallClock& clock, Bodies bod
   printer.print(line);
 }
 
-// Prints the header, and returns the identity of the journal that the records belong to.
+// Prints the header, and returns the identity of the journal to which the records belong.
 std::uint64_t print_header(std::string_view image, std::uint64_t sequence,
                            const std::function<void(std::string_view)>& print) {
   const std::string name = segment_name(sequence);
@@ -187,7 +187,7 @@ void RecordPrinter::record(std::uint64_t segment, std::uint64_t offset, std::siz
 
 namespace {
 
-// Reads of a segment that cannot be decoded as a whole.
+// Reads of a segment that does not decode completely.
 constexpr int kSegmentReads = 5;
 
 struct Look {
@@ -212,7 +212,7 @@ bool agree(const Look& one, const Look& other) {
   });
 }
 
-// A range that does not decode may be a write in progress: the file is read until two reads agree.
+// A range that does not decode may be a write in progress: reads the file until two reads agree.
 Result<Look> read_settled(FileReader& storage, const OpenSegments::Segment& segment) {
   const FileId file = TRY(segment.opened());
   auto look = TRY(look_at(storage, file, segment.sequence));
@@ -243,13 +243,13 @@ Result<void> dump(FileReader& storage, const std::function<void(std::string_view
       continue;
     }
     const std::string& image = look->image;
-    // The file of a removed segment may have become another segment.
+    // The file of a removed segment may have been reused for another.
     if (!decode_header(image, segment.sequence) && TRY(opened.has_lost(segment.sequence))) {
       print(fmt::format("{} was removed while it was read", name));
       continue;
     }
     const std::uint64_t directory = print_header(image, segment.sequence, print);
-    // Records of another version are not damage.
+    // Records of an unknown version are not damage.
     if (has_unknown_version(image)) continue;
     const auto lost = [&](const LostRange& range) {
       print(fmt::format("{}:{} does not read up to {}: {}", name, range.from, range.to,
@@ -299,7 +299,7 @@ std::string describe(const Examined& examined) {
 std::string utc_text(std::int64_t wall) {
   using namespace std::chrono;
   constexpr std::int64_t kSecond = 1'000'000'000;
-  // Rounded down, before 1970 too.
+  // Rounds down, even before 1970.
   const std::int64_t fraction = (wall % kSecond + kSecond) % kSecond;
   const sys_seconds instant(seconds(wall / kSecond - (wall % kSecond < 0 ? 1 : 0)));
   const auto day = floor<days>(instant);

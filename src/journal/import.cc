@@ -7,8 +7,8 @@
 #include "journal/binlog.h"
 #include "journal/segment.h"
 
-// import_binlogs() looks at the directory, decides from the markers where an earlier import
-// stopped, and continues there. The steps are those of import.h.
+// import_binlogs() examines the directory, decides from the markers where an earlier import
+// stopped, and continues there. The steps are numbered in import.h.
 namespace tubed::journal {
 
 namespace {
@@ -48,7 +48,7 @@ Result<Found> look(Storage& storage) {
   return found;
 }
 
-// Why these files cannot be imported; nothing: they can.
+// Returns the reason why these files cannot be imported, or nothing if they can.
 std::optional<Error> objection(const Found& found) {
   const std::string_view marker = found.done ? kImportDone : kImportBegun;
   if (found.done && found.segments.empty()) {
@@ -157,8 +157,8 @@ class Import {
                                        binlog.bytes, torn.reason));
   }
 
-  // Restores the directory as it was. If that fails as well, the marker stays, and the next start
-  // restores it.
+  // Restores the directory as it was. If that fails too, the marker stays, and the next start
+  // restores the directory.
   Error take_back(Error error) {
     auto found = look(storage_);
     if (found && remove_segments(found->segments)) {

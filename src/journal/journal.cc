@@ -9,15 +9,14 @@
 #include "journal/record.h"
 #include "journal/segment.h"
 
-// flush() is the end of a tick. It runs the parts in this order: a refused write is repeated;
-// copies and rewritten deadlines are appended and the commit begins; a dead segment is removed; a
-// sync and a step of growth begin. Each of these operations runs in the background and ends in
-// advance().
+// flush() is the end of a tick. It runs the parts in this order: it repeats a refused write;
+// appends copies and rewritten deadlines and begins the commit; removes a dead segment; begins a
+// sync and a step of growth. Each of these operations runs in the background and ends in advance().
 namespace tubed::journal {
 
 namespace {
 
-// With more than this waiting to be written, no command that may emit a fact is taken.
+// While more than this is waiting to be written, commands that may emit a fact are not accepted.
 constexpr std::uint64_t kMaxPendingBytes = 4 << 20;
 
 // Clients give delays and pauses in whole seconds, so half a second is within their precision.
@@ -85,7 +84,7 @@ void Journal::set_clock(const WallClock& clock) {
   rewriter_.restart();
 }
 
-// The wall clock is read in ticks that write something, once.
+// Reads the wall clock once in each tick that writes.
 void Journal::read_clock() {
   if (!std::exchange(clock_is_read_, true)) set_clock(context_.host.wall_clock());
 }
@@ -128,8 +127,8 @@ bool Journal::has_room_for(std::size_t body_bytes) const {
   return space_.has_room_for(added_bytes(kMaxTubeNameBytes, body_bytes));
 }
 
-// Before the disk has refused to grow, puts must not use the reserve: they wait for its answer.
-// Once it has refused, has_room_for() decides about puts, and other commands may use the reserve.
+// Puts must not use the reserve before the disk has refused to grow: they wait for its answer. Once
+// it has refused, has_room_for() decides about puts, and other commands may use the reserve.
 [[gnu::always_inline]] inline bool Journal::lacks_room() const {
   if (appender_.pending_bytes() > kMaxPendingBytes || committer_.starved() ||
       space_.write_refused()) {
@@ -138,7 +137,7 @@ bool Journal::has_room_for(std::size_t body_bytes) const {
   return space_.full() ? comes_second() : space_.lacks_reserve();
 }
 
-// The journal is full, and what frees space comes first.
+// True if the journal is full and freeing space comes first.
 [[gnu::noinline]] bool Journal::comes_second() const {
   return remover_.frees_space_soon() || compactor_.comes_first();
 }
@@ -152,7 +151,8 @@ bool Journal::congested() const {
   return space_.holds_back() && frees_soon() && !TUBED_PLANTED(promise_holds_nothing_back);
 }
 
-// Dead bytes will be removed, by ticks alone. While the journal is full, lacks_room() decides.
+// True if dead bytes will be removed by ticks alone. While the journal is full, lacks_room()
+// decides.
 [[gnu::noinline]] bool Journal::frees_soon() const {
   return !space_.full() && (remover_.has_dead() || compactor_.wanted());
 }
@@ -173,8 +173,8 @@ bool Journal::flush() {
   return more && !committer_.in_flight();
 }
 
-// Adds what compaction and the rewriting of deadlines have to write, and begins the commit. True:
-// flush() is to be called again in the next tick.
+// Appends what compaction and the deadline rewriter have to write, and begins the commit. Returns
+// true if flush() should be called again in the next tick.
 bool Journal::prepare_commit(Time now) {
   if (!appender_.pending().empty() && committer_.waits(now)) return true;
   bool more = false;
@@ -195,7 +195,7 @@ Time Journal::next_deadline() const {
   return context_.failed ? kNever : std::min(syncer_.deadline(), space_.retry_at());
 }
 
-// A background operation has ended.
+// Called when a background operation has ended.
 void Journal::advance() {
   committer_.go_on();
   go_on_closing();
@@ -218,7 +218,7 @@ void Journal::close(std::function<void()> closed) {
   publish();
 }
 
-// Steps 2 to 6 of an orderly stop. The clean mark has a batch of its own, after the last fact.
+// Steps 2 to 6 of an orderly stop. The clean mark is a batch of its own, after the last fact.
 void Journal::go_on_closing() {
   if (!context_.closing || context_.failed || committer_.in_flight()) return;
   if (!committer_.mark_written()) {
@@ -235,7 +235,7 @@ void Journal::go_on_closing() {
   }
 }
 
-// Step 4. If not, a sync is on its way, or waits for a file that is being closed.
+// Step 4. If it returns false, a sync has been started or waits for a file that is being closed.
 bool Journal::all_is_synced() {
   if (syncer_.synced() >= appender_.appended()) return true;
   syncer_.request();

@@ -1,6 +1,6 @@
 // Journal: the log of facts on disk. It encodes the facts of a tick, writes them while the next
-// tick runs, and keeps the log short. This class is the façade: it owns the parts, runs them in
-// order, and closes them. Each part has one job, and its header explains it:
+// tick runs, and keeps the log short. This class owns the parts, runs them in order, and closes
+// them. Each part has one task, which its header explains:
 //
 //   SegmentLiveness    which records are live, and in which segments
 //   Preallocator       open files, allocated ahead of need
@@ -14,26 +14,26 @@
 //   SegmentRemover     removes or reuses dead segments
 //   DeadlineRewriter   writes deadlines again after a step of the wall clock
 //
-// A part uses only parts above it in this list. Recovery (recovery.h) is separate and comes before.
+// A part uses only parts above it in this list. Recovery (recovery.h) is separate and runs before.
 //
-// Control comes from two sides, on one thread. The host calls fact() and flush(). Storage completes
-// background operations; each completion ends in advance(), which lets waiting parts go on and asks
-// the host for a flush().
+// Calls come from two sides, on one thread. The host calls fact() and flush(). Storage completes
+// background operations; each completion ends in advance(), which lets waiting parts continue and
+// asks the host for a flush().
 //
 // An orderly stop:
-//  1. close() is called. From here on no fact is appended by the host, and the journal neither
-//     compacts, removes segments nor grows ahead of need.
-//  2. Deadlines that have to be written again are written.
-//  3. When the commit in flight has ended, what is pending is committed.
-//  4. Everything that is written is synced, whatever the mode.
-//  5. A batch without facts, marked `clean`, is written and synced. Its `durable` names all facts:
-//     damage to any of them is never taken for a torn tail.
-//  6. When no background operation is left, `closed` is called.
+//  1. close() is called. The host appends no further facts, and the journal no longer compacts,
+//     removes segments or grows ahead of need.
+//  2. Outstanding deadlines are rewritten.
+//  3. When the commit in flight has ended, the pending batches are committed.
+//  4. Everything written is synced, in any mode.
+//  5. A batch without facts, marked `clean`, is written and synced. Its `durable` covers all facts:
+//     damage to any of them is never mistaken for a torn tail.
+//  6. When no background operation remains, `closed` is called.
 //
-// Invariant: facts become durable in the order in which they were appended.
-// Invariant: the facts of a unit lie in one batch, so that a crash leaves all of them or none.
-// Invariant: no segment is removed before everything that replaces it is on the disk.
-// Invariant: after a failure durable() never moves again.
+// Invariant: facts become durable in the order in which they were appended. Invariant: the facts of
+// a unit are in one batch: after a crash, either all exist or none. Invariant: no segment is
+// removed before everything that replaces it is on disk. Invariant: after a failure durable() never
+// moves again.
 #pragma once
 
 #include <cstdint>
@@ -63,28 +63,28 @@ namespace tubed::journal {
 class Journal final : public FactLog {
  public:
   // Continues the log that `found` describes, after examine() and repair(). `storage` and `host`
-  // outlive the journal. A storage operation that is in progress when the journal is destroyed must
+  // outlive the journal. A storage operation still in progress when the journal is destroyed must
   // never complete.
   static Result<std::unique_ptr<Journal>> open(Storage& storage, JournalHost& host,
                                                const Options& options, Examined found);
 
   void set_options(const Options& options);
 
-  // The wall clock as it is now. If it was stepped, records are encoded with it from here on, and
-  // older deadlines are written again (DeadlineRewriter).
+  // Sets the current wall clock. If it was stepped, new records are encoded with it, and older
+  // deadlines are rewritten (DeadlineRewriter).
   void set_clock(const WallClock& clock);
 
   void fact(const Fact& fact) override;
-  // The facts of a unit wait until its end, when their number of bytes is known, and then get their
-  // room in one batch. O(bytes of the unit).
+  // Holds the facts of a unit until its end, when their size is known, and then makes room for them
+  // in one batch. O(bytes of the unit).
   void begin_unit() override;
   void end_unit() override;
   bool has_room_for(std::size_t body_bytes) const override;
-  // True: commands that write wait until ticks alone have made room, or have brought the files back
-  // within the promise of space (space.h, step 8).
+  // True if commands that write must wait until ticks alone have made room, or have brought the
+  // files back within the promise of space (space.h, step 8).
   bool congested() const override;
-  // True: a fact would take the reserve, or too much waits to be written. Unlike congested() it
-  // waits for compaction only while the journal is full.
+  // True if a fact would take from the reserve, or too much waits to be written. Unlike
+  // congested(), it waits for compaction only while the journal is full.
   bool overloaded() const;
   bool flush() override;
   Time next_deadline() const override;
@@ -93,13 +93,13 @@ class Journal final : public FactLog {
   LogStats stats() const override;
   std::uint64_t segment_of(JobId id) const override { return liveness_.segment_of(id); }
 
-  // The facts that follow, up to that many bytes of records (record_bytes()), count together or not
-  // at all after a crash. At least one follows in the same tick. O(1).
+  // Makes the next facts, up to `bytes` bytes of records (record_bytes()), survive a crash together
+  // or not at all. At least one must follow in the same tick. O(1).
   void make_room(std::uint64_t bytes);
 
   // Facts before this position were submitted to the disk.
   Lsn submitted() const { return committer_.submitted(); }
-  // The disk has every fact before this position.
+  // All facts before this position are on disk.
   Lsn synced() const { return syncer_.synced(); }
 
  private:
@@ -131,7 +131,7 @@ class Journal final : public FactLog {
 
   bool clock_is_read_ = false;  // in this tick
   bool in_unit_ = false;
-  std::vector<OwnedFact> unit_;  // the facts of the unit that has begun
+  std::vector<OwnedFact> unit_;  // the facts of the open unit
   std::function<void()> closed_;
 };
 

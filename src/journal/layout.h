@@ -1,9 +1,9 @@
-// The layout of each record: the list of its payload's fields, in the order in which they are on
-// disk. docs/journal-format.md shows the same as tables.
+// The layout of each record: the list of the fields of its payload, in their order on disk.
+// docs/journal-format.md shows the same as tables.
 //
 // A layout is data. The size, the encoder and the decoder (record.cc) and the dump (dump.cc) walk
-// through it, so that a field is added in one place. A field that the dump prints has a key and an
-// order: the dump sorts by order, which batches what belongs together for a reader.
+// through it, so adding a field takes one change. A field that the dump prints has a key and an
+// order: sorting by order groups related fields for the reader.
 //
 // Every payload begins with its kind, one byte, which is not in the list.
 #pragma once
@@ -19,21 +19,21 @@
 
 namespace tubed::journal::layout {
 
-// The first byte of a payload. 0 is not used, so that zeros are not a record.
+// The first byte of a payload. 0 is unused, so zeros are not a record.
 enum class Kind : std::uint8_t {
   batch_header = 1,
   added = 2,
   placed = 3,
   removed = 4,
   paused = 5,
-  // From version 2 on.
+  // Since version 2.
   added_with_tags = 6,
   placed_with_marks = 7,
   flushed = 8,
   remembered = 9,
   moved = 10,
   policy_set = 11,
-  // From version 3 on.
+  // Since version 3.
   held = 12,
   applied = 13,
 };
@@ -47,7 +47,7 @@ struct Shown {
   Form form = Form::number;
 };
 
-// How many bytes a value of type T takes on disk. Times are wall time, a state is its number.
+// The number of bytes of a T on disk. Times are wall time, a state is its number.
 template <class T>
 inline constexpr std::size_t encoded_bytes = sizeof(T);
 template <>
@@ -55,8 +55,8 @@ inline constexpr std::size_t encoded_bytes<Seconds> = 4;
 template <>
 inline constexpr std::size_t encoded_bytes<Time> = 8;
 
-// Calls `visit(key, counter)` for each counter of a job, in the order in which they are on disk.
-// The key is for the dump.
+// Calls `visit(key, counter)` for each counter of a job, in their order on disk. The key is for the
+// dump.
 template <class Counters, class Visit>
 constexpr void for_each_counter(Counters& counters, Visit visit) {
   visit("reserves", counters.reserves);
@@ -73,7 +73,7 @@ inline constexpr std::size_t encoded_bytes<JobCounters> = [] {
   return bytes;
 }();
 
-// The member of `record` that a path of pointers to members leads to.
+// Returns the member of `record` at the end of a path of pointers to members.
 template <auto First, auto... Rest, class Record>
 constexpr auto& member_of(Record& record) {
   if constexpr (sizeof...(Rest) == 0) {
@@ -110,8 +110,8 @@ struct Member : Field<Path> {
   static constexpr std::size_t bytes = Bytes;
 };
 
-// 8 bytes whose meaning depends on the state of the Placement: delayed, the wall time until which;
-// buried, the order; ready, 0.
+// 8 bytes whose meaning depends on the state of the Placement: the wall time at which a delay ends,
+// the order of a buried job, or 0 for a ready job.
 template <auto Path>
 using Place = Member<struct PlaceTag, Path, 8>;
 
@@ -121,15 +121,15 @@ struct LengthTag;
 template <auto Path, class Number>
 using Length = Member<LengthTag<Number>, Path, sizeof(Number)>;
 
-// The name of a tube; its Length is before it.
+// The name of a tube. Its Length precedes it.
 template <auto Path>
 using Text = Member<struct TextTag, Path, 0>;
 
-// A job's body, the last field; its Length is before it.
+// The body of a job, the last field. Its Length precedes it.
 template <auto Path>
 using Body = Member<struct BodyTag, Path, 0>;
 
-// The length of all tags and marks, and these themselves, in the order of Tag and Mark.
+// The total length of all tags and marks, and the tags and marks, in the order of Tag and Mark.
 struct TagsLength {
   template <class Record>
   static constexpr std::size_t bytes = 4;
@@ -141,7 +141,7 @@ struct Tags {
   static constexpr std::size_t bytes = 0;
 };
 
-// A tag: its Tag or Mark, the length of its text, two zeros, a number of 4 bytes, the text.
+// A tag on disk: its Tag or Mark, the length of its text, two zeros, a 4-byte number, the text.
 inline constexpr std::size_t kTagHeaderBytes = 8;
 
 // Calls visit(code, text, number) for each tag and mark of the record.
@@ -187,7 +187,7 @@ struct Layout<BatchHeader> {
   };
 };
 
-// The fields that a record of a job begins with, with tags or without.
+// The first fields of a job's record, with or without tags.
 inline constexpr std::tuple kAddedFields{
     Value<&Added::place, &Placement::state>{{"state", 3}},
     Length<&Added::tube, std::uint8_t>{},
@@ -219,7 +219,7 @@ struct Layout<AddedWithTags> {
                                               Tags{{"tags", 9}}, Body<&Added::body>{{"body", 12}}});
 };
 
-// The fields that a record of a place begins with, with marks or without.
+// The first fields of a placement's record, with or without marks.
 inline constexpr std::tuple kPlacedFields{
     Value<&Placed::place, &Placement::state>{{"state", 2}},
     Zeros<2>{},
@@ -346,7 +346,7 @@ constexpr void for_each_field(Visit&& visit) {
   std::apply([&](const auto&... fields) { (visit(fields), ...); }, Layout<Record>::fields);
 }
 
-// The bytes of a payload before its texts, with its kind.
+// The size of a payload without its texts, including its kind.
 template <class Record>
 inline constexpr std::size_t fixed_bytes = [] {
   std::size_t bytes = 1;

@@ -7,7 +7,7 @@
 
 namespace tubed::journal {
 
-// There and back: the same for both directions.
+// Its own inverse.
 template <class T>
 constexpr T swap_unless_little(T value) {
   static_assert(std::is_integral_v<T>);
@@ -25,7 +25,7 @@ constexpr T swap_unless_little(T value) {
   }
 }
 
-// Both touch sizeof(T) bytes at `at`.
+// load_little() and store_little() access sizeof(T) bytes at `at`.
 template <class T>
 T load_little(const char* at) {
   T value{};

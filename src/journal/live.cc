@@ -16,10 +16,10 @@ namespace {
 constexpr int kLiveAttempts = 20;
 // Reads of the same open files.
 constexpr int kLiveReads = 3;
-// So many reads that agree are believed although the segments change.
+// This many agreeing reads are trusted even if the segments change.
 constexpr int kAgreeingReads = 2 * kLiveReads;
 
-// The files of OpenSegments, for examine().
+// Gives examine() the files of OpenSegments.
 class OpenReader final : public FileReader {
  public:
   OpenReader(FileReader& storage, const OpenSegments& opened)
@@ -79,8 +79,7 @@ Result<void> OpenSegments::list() {
   return {};
 }
 
-// A segment that cannot be opened, and a gap, may also be the trace of a removal during the
-// listing.
+// A segment that cannot be opened, or a gap, may also result from a removal during the listing.
 Result<void> OpenSegments::open() {
   for (int attempt = 0; attempt < kLiveAttempts; ++attempt) {
     close();

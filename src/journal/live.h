@@ -1,17 +1,17 @@
-// Reads a journal that a server may be writing, and changes nothing. For `--check` and `--dump`.
+// Reads a journal that a server may be writing, for `--check` and `--dump`. Changes nothing.
 //
 // While files are read one after the other, the server writes, creates, removes and reuses
 // segments.
 //
-//  1. All files are opened before the first is read, so that a removed segment is still read.
+//  1. All files are opened before the first is read, so a removed segment can still be read.
 //  2. A segment is read before the log leaves it, and the next segment after that: then facts seem
 //  to
 //     be missing in between. Another read of the same files finds them.
-//  3. On a full disk the file of a dead segment becomes another segment. Its name has disappeared
-//     then, and the files are opened again.
+//  3. On a full disk the file of a dead segment is reused for another segment. Its old name has
+//     then disappeared, and the files are opened again.
 //
-// So damage is believed only if two reads agree and the segments are the same as before, or if
-// several reads agree.
+// Therefore damage counts only if two reads agree and the segments have not changed, or if several
+// reads agree.
 #pragma once
 
 #include <cstdint>
@@ -39,15 +39,14 @@ class OpenSegments {
   explicit OpenSegments(FileReader& storage) : storage_(storage) {}
   ~OpenSegments();
 
-  // Lists the directory and opens all segments, oldest first. If segments were removed meanwhile,
-  // it does so again. The error says that they change too fast, or why the directory cannot be
-  // listed.
+  // Lists the directory and opens all segments, oldest first; repeats that if segments were removed
+  // meanwhile. Fails if they change too fast or the directory cannot be listed.
   Result<void> open();
 
   const std::vector<Segment>& segments() const { return segments_; }
   // Other regular files of the directory.
   const std::vector<FileInfo>& others() const { return others_; }
-  // The names of the segments are no longer those that were opened.
+  // True if the names of the segments differ from those that were opened.
   Result<bool> changed() const;
   Result<bool> has_lost(std::uint64_t sequence) const;
 
@@ -60,9 +59,9 @@ class OpenSegments {
   std::vector<FileInfo> others_;
 };
 
-// examine(), for a directory that a server may be using. A torn tail that moves between two reads
-// is the write of a server at work, and is left out. The error of examine(), or, after many
-// attempts that found different things, an error that says so.
+// examine() for a directory that a server may be using. A torn tail that moves between two reads is
+// being written by the server, and is left out. Returns the error of examine(), or another error if
+// many attempts found different results.
 Result<Examined> examine_live(FileReader& storage, const WallClock& clock);
 
 }  // namespace tubed::journal

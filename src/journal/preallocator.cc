@@ -59,7 +59,8 @@ Preallocator::Step Preallocator::next_step(const LogPlace& needed) const {
   }
   const std::uint64_t segment = last_segment_ + 1;
   const std::uint64_t end = segment == needed.segment ? needed.end : 0;
-  // In one step: if the disk refused the second of two, the file would be too short to be reused.
+  // In one step: if the disk refused the second of two steps, the file would be too short to be
+  // reused.
   const std::uint64_t half =
       std::min(std::max(sizes_.segment_bytes / 2, sizes_.chunk_bytes), sizes_.segment_bytes);
   return {.segment = segment, .create = true, .from = 0, .to = std::max(half, end)};

@@ -1,15 +1,15 @@
-// Preallocator: the open files of the log, from the segment that is being written to the last
-// segment that was created ahead of need, and their growth in the background.
+// Preallocator: the open files of the log, from the segment being written to the last segment
+// created ahead of need, and their growth in the background.
 //
-// A segment file is created with half its size and then grows in chunks, so that the space that is
-// set aside is small where few jobs are live. A file is never created shorter than that: a shorter
-// file could not be reused when it is dead. One step of growth runs at a time. The class decides
-// how the files grow next, Space decides when.
+// A segment file is created with half its size and then grows in chunks, so little space is set
+// aside while few jobs are live. It is never created shorter, because a shorter file could not be
+// reused when it is dead. Only one step of growth runs at a time. This class decides how the files
+// grow next, Space decides when.
 //
-// It owns the files that it has open. The log leaves them oldest first: take_first().
+// It owns its open files. The log leaves them oldest first: take_first().
 //
-// Durability: a file is in the directory, with its header, and its bytes are allocated, before the
-// first record is written to it.
+// Durability: before the first record is written to a file, the file is in the directory, has its
+// header, and its bytes are allocated.
 #pragma once
 
 #include <deque>
@@ -26,8 +26,8 @@ namespace tubed::journal {
 class Preallocator {
  public:
   struct Sizes {
-    std::uint64_t segment_bytes = 0;  // of a file that is complete, unless one record needs more
-    std::uint64_t chunk_bytes = 0;    // of one step of growth, after the first
+    std::uint64_t segment_bytes = 0;  // of a complete file, unless a record needs more
+    std::uint64_t chunk_bytes = 0;    // of a step of growth after the first
   };
 
   Preallocator(Storage& storage, std::uint64_t directory)
@@ -35,17 +35,18 @@ class Preallocator {
 
   void set_sizes(const Sizes& sizes) { sizes_ = sizes; }
 
-  // Adds a file that exists. Segments are adopted in log order, without a gap.
+  // Adds an existing file. Segments are adopted in log order, without a gap.
   void adopt(const SegmentHeader& header, FileId file, std::uint64_t bytes);
 
-  // The segment's file, if it is allocated up to `place.end`. O(1).
+  // Returns the file of the segment if it is allocated up to `place.end`. O(1).
   std::optional<FileId> file_for(const LogPlace& place) const;
-  // The length up to which the segment can be used. A file does not grow any more if another file
-  // follows it, or if the disk has refused that. O(1).
+  // Returns how far the segment can be used. A file no longer grows if another file follows it or
+  // the disk has refused to grow it. O(1).
   std::uint64_t limit_of(std::uint64_t segment) const;
-  // How many bytes are allocated after `place`, in its segment and in later segments. O(files).
+  // Returns how many bytes are allocated after `place`, in its segment and in later segments.
+  // O(files).
   std::uint64_t bytes_beyond(const LogPlace& place) const;
-  // Of all its files.
+  // Returns the total bytes of its files.
   std::uint64_t bytes() const { return bytes_; }
 
   struct Step {
@@ -54,23 +55,24 @@ class Preallocator {
     std::uint64_t from = 0;
     std::uint64_t to = 0;
   };
-  // How the files grow next: up to `needed` if they do not reach it, otherwise further ahead.
+  // Returns how the files grow next: up to `needed` if they do not reach it, otherwise further
+  // ahead.
   Step next_step(const LogPlace& needed) const;
-  // Takes that step and calls `grown` when it has ended. Precondition: not growing.
+  // Takes that step and calls `grown` at its end. Precondition: not growing.
   void grow(const Step& step, std::int64_t wall_time, std::function<void(const Outcome&)> grown);
-  // As a step of growth, turns the file of a dead segment into the next segment, with `bytes` of
-  // its bytes, and calls `reused`. For a full disk: neither this file nor its
-  // predecessor grows any more. Precondition: not growing.
+  // As a step of growth, reuses the file of a dead segment as the next segment, with `bytes` bytes,
+  // and calls `reused`. For a full disk: neither this file nor its predecessor grows any further.
+  // Precondition: not growing.
   void reuse(std::uint64_t dead, std::uint64_t bytes, std::int64_t wall_time,
              std::function<void(const Outcome&)> reused);
   bool growing() const { return growing_; }
 
-  // The version of the format that the segment's header names. Precondition: its file is here.
+  // Returns the version of the format in the segment's header. Precondition: its file is here.
   std::uint32_t version_of(std::uint64_t segment) const {
     return files_[index_of(segment)].header.version;
   }
-  // Writes the segment's header with this version or a higher version and calls `raised`.
-  // Precondition: its file is here, and stays until then.
+  // Writes the segment's header with this version or a higher version, and calls `raised`.
+  // Precondition: its file is here and stays until then.
   void raise_version(std::uint64_t segment, std::uint32_t version, Sync sync,
                      std::function<void(const Outcome&)> raised);
 
@@ -83,24 +85,24 @@ class Preallocator {
   bool empty() const { return files_.empty(); }
   // Precondition: not empty.
   std::uint64_t first_segment() const { return files_.front().segment; }
-  // Hands over the first file, which the log has left; the caller closes it. Precondition: not
-  // growing.
+  // Hands over the first file, which the log has left, to be closed by the caller. Precondition:
+  // not growing.
   OpenFile take_first();
 
  private:
   SegmentHeader header_of(std::uint64_t segment, std::int64_t wall_time) const;
-  // The index in files_; files_.size(): it has no file here.
+  // Returns the index in files_, or files_.size() if the segment has no file here.
   std::size_t index_of(std::uint64_t segment) const;
 
   Storage& storage_;
   std::uint64_t directory_;
   Sizes sizes_;
   std::deque<OpenFile> files_;
-  std::uint64_t last_segment_ = 0;  // the newest that ever had a file
+  std::uint64_t last_segment_ = 0;  // the newest segment that ever had a file
   std::uint64_t bytes_ = 0;
   bool growing_ = false;
   std::string raised_header_;  // while raise_version() writes it
-  bool last_stays_ = false;    // the last file does not grow any more
+  bool last_stays_ = false;    // the last file no longer grows
 };
 
 }  // namespace tubed::journal

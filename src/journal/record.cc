@@ -1,11 +1,10 @@
 #include "journal/record.h"
 
 // The fields of a record are listed once, in journal/layout.h. Sizer, Writer and Reader walk
-// through that list. Each has a member function `field` for each kind of field, and a member
-// function `value` for each type of value. The Writer assumes zeroed memory. The Reader collects
-// the first reason why a record is impossible and keeps going, because the precondition (the
-// payload has the fixed bytes) makes that safe. A body is copied last, after everything else was
-// checked.
+// through that list. Each has a member function `field` for each kind of field and a member
+// function `value` for each type of value. The Writer assumes zeroed memory. The Reader records the
+// first reason why a record is impossible and continues, which is safe because of its precondition:
+// the payload has the fixed bytes. The body is copied last, after everything else was checked.
 #include <array>
 #include <cstring>
 #include <limits>
@@ -27,7 +26,7 @@ using layout::fixed_bytes;
 using layout::for_each_field;
 using layout::Kind;
 
-constexpr std::size_t kChecked = 4;  // the checksum covers what follows it
+constexpr std::size_t kChecked = 4;  // where the checksummed bytes begin
 constexpr std::uint8_t kSet = 1;     // a flag
 constexpr std::size_t kTagZeros = 2;
 
@@ -35,7 +34,7 @@ constexpr std::size_t padded(std::size_t bytes) {
   return (bytes + kRecordAlignment - 1) & ~(kRecordAlignment - 1);
 }
 
-// The size of a record with a payload of that many bytes.
+// Returns the size of a record with a payload of this many bytes.
 constexpr std::size_t whole(std::size_t payload) {
   return padded(kRecordHeaderBytes + payload);
 }
@@ -72,7 +71,7 @@ class Sizer {
     bytes_ += field.in(record).size();
   }
   template <class Field, class Record>
-  void field(const Field& /*field*/, const Record& /*record*/) {}  // in fixed_bytes
+  void field(const Field& /*field*/, const Record& /*record*/) {}  // counted in fixed_bytes
 
   std::size_t bytes() const { return bytes_; }
 
@@ -89,7 +88,7 @@ template <class Record>
 
 // --- Writing
 
-// Writes fields one after the other into memory that is zero.
+// Writes consecutive fields into zeroed memory.
 class Writer {
  public:
   Writer(char* at, const WallClock& clock) : at_(at), clock_(clock) {}
@@ -166,7 +165,7 @@ class Writer {
           if (!words.empty()) text(words);
         });
   }
-  // append_added() copies it, or leaves it out.
+  // append_added() copies the body or leaves it out.
   template <auto Path, class Record>
   void field(const layout::Body<Path>& /*field*/, const Record& /*record*/) {}
 
@@ -189,12 +188,12 @@ void write_record(char* at, const Record& record, const WallClock& clock) {
   for_each_field<Record>([&](const auto& field) { writer.field(field, record); });
 }
 
-// The checksum of the record at `at`, which ends with `out`.
+// Returns the checksum of the record at `at`, the last in `out`.
 std::uint32_t checksum_from(const std::string& out, std::size_t at, std::uint32_t seed) {
   return crc32c(seed, std::string_view(out).substr(at + kChecked));
 }
 
-// A fact without a body.
+// Appends a fact without a body.
 template <class T>
 void append_short(std::string& out, std::uint32_t seed, const T& fact, const WallClock& clock) {
   const std::size_t at = out.size();
@@ -203,7 +202,7 @@ void append_short(std::string& out, std::uint32_t seed, const T& fact, const Wal
   store_little(out.data() + at, checksum_from(out, at, seed));
 }
 
-// `T`: Added or AddedWithTags.
+// `T` is Added or AddedWithTags.
 template <class T>
 std::optional<std::size_t> append_added(std::string& out, std::uint32_t seed, const T& added,
                                         const WallClock& clock, std::size_t refer_from) {
@@ -238,8 +237,8 @@ constexpr std::string_view kNotZero = "the record has bytes that should be zero 
 constexpr std::string_view kBadState = "the record names no state that a job can rest in";
 constexpr std::string_view kBadTags = "the record has tags that no put can have";
 
-// Reads fields one after the other, and remembers the first reason why the record is not possible.
-// Precondition: the payload has at least the record's fixed bytes.
+// Reads consecutive fields and records the first reason why the record is impossible. Precondition:
+// the payload has at least the record's fixed bytes.
 class Reader {
  public:
   Reader(std::string_view payload, const WallClock& clock) : payload_(payload), clock_(clock) {}
@@ -271,7 +270,7 @@ class Reader {
   void field(const layout::Value<Path...>& field, Record& record) {
     value(field.in(record));
   }
-  // The state is read before.
+  // The state has been read before.
   template <auto Path, class Record>
   void field(const layout::Place<Path>& field, Record& record) {
     Placement& place = field.in(record);
@@ -315,19 +314,19 @@ class Reader {
   template <auto Path, class Record>
   void field(const layout::Body<Path>& field, Record& record) {
     if (body_bytes_ != payload_.size() - at_) return refuse(kBadLength);
-    // Copied only if all else is right. Without memory the process ends: that must not look like
-    // damage.
+    // Copied only if everything else is valid. Exhausted memory ends the process: it must not look
+    // like damage.
     if (reason_.empty()) field.in(record) = Bytes::copy_of(bytes(body_bytes_));
   }
 
-  // After the last field: why the record is not possible; empty, it is.
+  // Called after the last field. Returns why the record is impossible, or an empty text.
   std::string_view end() {
     if (at_ != payload_.size()) refuse(kBadLength);
     return reason_;
   }
 
  private:
-  // The payload is tags alone. False: they are not possible.
+  // The payload consists of tags only. Returns false if they are impossible.
   template <class Record>
   bool read_tags(Record& record) {
     at_ = 0;
@@ -419,8 +418,8 @@ class Reader {
 
   std::string_view payload_;
   const WallClock& clock_;
-  std::size_t at_ = 1;                       // the kind is known
-  std::array<std::size_t, 3> text_bytes_{};  // of the texts to come
+  std::size_t at_ = 1;                       // after the kind
+  std::array<std::size_t, 3> text_bytes_{};  // of the texts still to come
   std::size_t texts_ = 0;                    // lengths read
   std::size_t texts_read_ = 0;
   std::size_t tags_bytes_ = 0;
@@ -428,7 +427,7 @@ class Reader {
   std::string_view reason_;
 };
 
-// Reads a payload whose checksum was right, and returns why it is not possible; empty, it is.
+// Reads a payload whose checksum matches. Returns why it is impossible, or an empty text.
 template <class T>
 std::string_view read_record(std::string_view payload, const WallClock& clock, T& record) {
   if (payload.size() < fixed_bytes<T>) return kBadLength;
@@ -442,7 +441,7 @@ std::string_view read_fact(std::string_view payload, const WallClock& clock, Rec
   return read_record(payload, clock, std::get<T>(record.emplace<Fact>(std::in_place_type<T>)));
 }
 
-// Which version of the format brought a kind.
+// Returns the version of the format that introduced a kind.
 constexpr std::uint32_t first_version_of(Kind kind) {
   if (kind > Kind::policy_set) return 3;
   return kind > Kind::paused ? 2 : 1;
@@ -550,7 +549,7 @@ std::uint32_t version_needed(const Fact& fact) {
 
 namespace {
 
-// Reads the record into `parsed`, and returns the reason why it is bad; empty: it is not.
+// Reads the record into `parsed`. Returns why it is bad, or an empty text.
 template <std::uint32_t kVersion>
 std::string_view parse_into(Parsed& parsed, std::string_view bytes, std::uint32_t seed,
                             const WallClock& clock) {
@@ -572,7 +571,7 @@ std::string_view parse_into(Parsed& parsed, std::string_view bytes, std::uint32_
 
 }  // namespace
 
-// One variable is returned everywhere, so that no record is moved.
+// All paths return the same variable, so no record is moved.
 template <std::uint32_t kVersion>
 Parsed parse_record(std::string_view bytes, std::uint32_t seed, const WallClock& clock) {
   Parsed parsed;

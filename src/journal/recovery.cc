@@ -10,10 +10,9 @@
 #include "journal/cut_files.h"
 
 // Examiner takes steps 1 to 5 of recovery.h. It reads one segment at a time. Records are collected
-// in batch_ until the batch is complete, and only then passed on, because a batch counts whole or
-// not at all. Once the log has ended (ended_), the remaining segments are searched for evidence
-// only. After the last segment, settle_end() and check_jobs() decide between damage and a torn
-// tail.
+// in batch_ and passed on only when the batch is complete, because a batch counts as a whole or not
+// at all. Once the log has ended (ended_), the remaining segments are only searched for evidence.
+// After the last segment, settle_end() and check_jobs() decide between damage and a torn tail.
 namespace tubed::journal {
 
 namespace {
@@ -21,7 +20,7 @@ namespace {
 constexpr std::string_view kUnfinished = ".new";
 constexpr std::uint64_t kMostSegments = UINT32_MAX;  // SegmentLiveness stores 32 bits
 
-// No journal reaches these ids. After the largest number the next id would be 0.
+// No journal reaches these ids. After the largest, the next id would be 0.
 constexpr JobId kIdsEnd = UINT64_MAX - UINT32_MAX;
 
 Error damage(std::string message) {
@@ -33,7 +32,7 @@ Error damaged(std::uint64_t segment, std::uint64_t offset, std::string_view reas
       fmt::format("{} is damaged at offset {}: {}", segment_name(segment), offset, reason));
 }
 
-// Opens the segment, reads it and closes it.
+// Opens, reads and closes the segment.
 Result<std::string> read_file(FileReader& storage, std::uint64_t sequence) {
   auto file = TRY(storage.open(segment_name(sequence)));
   auto image = storage.read(file);
@@ -130,8 +129,8 @@ class Examiner {
     return {};
   }
 
-  // Step 3: takes batches until the segment or the log ends. A record is read into its place in the
-  // batch, and taken out again if it does not continue the log.
+  // Step 3: takes batches until the segment or the log ends. A record is read in place in the
+  // batch, and removed again if it does not continue the log.
   void read_log(std::size_t index, SegmentReader& reader, std::string_view image) {
     for (;;) {
       const Entry& entry = batch_.emplace_back(reader);
@@ -146,7 +145,7 @@ class Examiner {
     }
   }
 
-  // Why the bytes of the last entry do not continue the log; empty: they do.
+  // Returns why the bytes of the last entry do not continue the log, or an empty text.
   std::string ends_log(std::size_t index, const Entry& entry, std::string_view image) const {
     const Parsed& parsed = entry.parsed;
     if (parsed.kind == Parsed::Kind::bad) return std::string(parsed.reason);
@@ -168,7 +167,7 @@ class Examiner {
     return fmt::format("fact {} should follow, and fact {} does", found_.next_lsn, batch->lsn);
   }
 
-  // Of the batch that is being read: facts that are still to come after its last entry.
+  // Returns how many facts of the current batch are still to come after its last entry.
   std::uint64_t lacking() const { return header_of_batch().facts - (batch_.size() - 1); }
 
   const BatchHeader& header_of_batch() const {
@@ -181,7 +180,8 @@ class Examiner {
     return index == 0 && (found_.segments.front().sequence != 1 || batch.lsn == 0);
   }
 
-  // Older segments were removed, but this segment has no whole batch: it must have had one then.
+  // True if older segments were removed and this segment has no whole batch, which it must have had
+  // at that time.
   bool begins_late() const {
     return !begun_ && !found_.segments.empty() && found_.segments.front().sequence > 1;
   }
@@ -238,7 +238,8 @@ class Examiner {
     for (; next <= segment; ++next) liveness.open_segment(next, kSegmentHeaderBytes);
   }
 
-  // A batch counts whole or not at all: the log is cut before a batch that is incomplete.
+  // Ends the log. A batch counts as a whole or not at all, so the log is cut before an incomplete
+  // batch.
   void end_log(std::size_t index, std::uint64_t offset, std::string reason) {
     ended_ = true;
     end_ = {found_.segments[index].sequence, offset, std::move(reason)};
@@ -266,8 +267,8 @@ class Examiner {
       return damaged(end_.segment, end_.offset, end_.reason);
     }
     found_.clean = false;
-    // The log continues after its last whole batch. Later segments cannot be used if they hold
-    // anything; empty segments can, unless a used segment is between.
+    // The log continues after its last whole batch. Later segments with contents are unusable;
+    // empty segments can be used unless a segment with contents precedes them.
     const std::size_t keep = found_.current + 1;
     if (last_touched_ >= keep) {
       for (std::size_t i = found_.segments.size() - 1; i >= keep; --i) {
@@ -278,9 +279,9 @@ class Examiner {
     return {};
   }
 
-  // Step 5. Earlier in the log the numbers need not agree: the `Added` of a job may be in a segment
-  // that was removed, and its copy further on. But a segment is removed only when all records that
-  // replace it are on the disk, in whole batches, so that the numbers agree at the end.
+  // Step 5. Earlier in the log the numbers may differ: the `Added` of a job may be in a removed
+  // segment, and its copy further on. But a segment is removed only when all records that replace
+  // it are on disk, in whole batches, so the numbers agree at the end.
   Result<void> check_jobs() const {
     const std::uint64_t given = found_.liveness.jobs();
     if (!begun_ || given == jobs_) return {};
@@ -304,29 +305,29 @@ class Examiner {
   Examined found_;
   std::uint64_t bytes_done_ = 0;
   std::uint64_t bytes_total_ = 0;
-  std::vector<Entry> batch_;  // the incomplete batch so far; empty: between batches
+  std::vector<Entry> batch_;  // the incomplete batch; empty: between batches
   bool begun_ = false;        // a whole batch was read
-  std::uint64_t jobs_ = 0;    // by the last whole batch
-  bool ended_ = false;        // something does not continue it
+  std::uint64_t jobs_ = 0;    // according to the last whole batch
+  bool ended_ = false;        // something does not continue the log
   End end_;
-  std::size_t last_touched_ = 0;  // from the end of the log on
+  std::size_t last_touched_ = 0;  // last segment with contents after the end of the log
   Lsn durable_ = 0;
-  std::optional<Error> impossible_;  // a record whose checksum is right
+  std::optional<Error> impossible_;  // a record with a valid checksum
 };
 
 bool lacks_space(const Result<void>& result) {
   return !result && result.error().kind == Error::Kind::no_space;
 }
 
-// Makes a segment's file and its name durable, cut to what counts.
+// Makes the file and the name of a segment durable, and cuts the file to the bytes that count.
 Result<void> settle(Storage& storage, FoundSegment& segment, bool goes_on, bool torn) {
   auto file = TRY(storage.open(segment_name(segment.sequence)));
   Result<void> result;
-  // The segment was left and not yet trimmed, or it is torn after its last batch.
+  // The segment was left but not trimmed yet, or is torn after its last batch.
   if (!goes_on && segment.file_bytes > segment.used_bytes) {
     result = storage.truncate(file, segment.used_bytes);
     if (result) segment.file_bytes = segment.used_bytes;
-    if (!torn && lacks_space(result)) result = {};  // it may keep its zeros
+    if (!torn && lacks_space(result)) result = {};  // may keep its zeros
   }
   if (result) result = storage.sync_now(file);
   storage.close(file);
@@ -343,13 +344,13 @@ Result<Examined> examine(FileReader& storage, const WallClock& clock, RecordSink
 Result<void> repair(Storage& storage, Examined& examined) {
   std::optional<UnkeptBytes> unkept;
   if (examined.cut && !TUBED_PLANTED(cut_is_not_kept)) unkept = TRY(keep_cut(storage, examined));
-  // Newest first, so that another crash leaves no gap.
+  // Newest first, so another crash leaves no gap.
   for (const std::string& name : examined.leftovers) {
     const auto removed = storage.remove_now(name);
     const bool may_stay = name.ends_with(kUnfinished) && lacks_space(removed);
     if (!removed && !may_stay) return removed;
   }
-  // Replies will depend on what was read here: it must be on the disk, whatever the mode was.
+  // Replies will depend on what was read here, so it must be on disk, whatever the mode was.
   for (std::size_t i = 0; i < examined.segments.size(); ++i) {
     const bool torn = i == examined.current && examined.cut.has_value();
     const bool goes_on = i >= examined.current && !torn;

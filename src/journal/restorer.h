@@ -8,7 +8,7 @@ namespace tubed::journal {
 
 class Restorer final : public RecordSink {
  public:
-  // Facts go to `queue` in log order. For a job that compaction has copied, the queue gets one
+  // Passes facts to `queue` in log order. For a job that compaction has copied, the queue gets one
   // `Added`, and a `Placed` for each copy.
   explicit Restorer(FactSink& queue) : queue_(queue) {}
 
@@ -17,7 +17,7 @@ class Restorer final : public RecordSink {
   void copied(std::uint64_t segment, std::uint64_t offset, std::size_t bytes,
               const Record& record) override;
 
-  // After the last record: lets the queue know which ids were used.
+  // Called after the last record. Informs the queue which ids were used.
   void finish(const Examined& examined);
 
  private:

@@ -11,15 +11,15 @@
 #include "journal/cut_files.h"
 #include "journal/segment.h"
 
-// read_around_damage() reads one segment, and is also used by the dump. Salvager runs it over all
-// segments. It first determines the identity of the journal by a vote of the segments, because each
-// of them may be damaged, and then copies every record of that identity into a LogCopy, which
-// writes a new journal.
+// read_around_damage() reads one segment; the dump uses it too. Salvager runs it over all segments.
+// It first determines the identity of the journal by a vote of the segments, because any of them
+// may be damaged, and then copies every record of that identity into a LogCopy, which writes a new
+// journal.
 namespace tubed::journal {
 
 namespace {
 
-// The end of the last byte that is not zero, rounded up to the alignment of records. Nothing was
+// Returns the end of the last nonzero byte, rounded up to the alignment of records. Nothing was
 // written after it.
 std::uint64_t end_of_data(std::string_view image) {
   const std::size_t last = image.find_last_not_of('\0');
@@ -77,17 +77,17 @@ void read_around_damage(std::string_view image, std::uint64_t sequence, std::uin
 
 namespace {
 
-// Distinguishes two jobs that had the same id.
+// Distinguishes two jobs with the same id.
 struct JobPrint {
   std::string tube;
   Time created;
-  std::uint32_t body = 0;  // its checksum
+  std::uint32_t body = 0;  // checksum
 
   explicit JobPrint(const Added& added)
       : tube(added.tube), created(added.created), body(crc32c(0, added.body.view())) {}
   bool operator==(const JobPrint&) const = default;
 };
-// By the id; nothing: the journal has no job of the id.
+// By id. No value: the journal has no job with this id.
 using JobPrints = std::map<JobId, std::optional<JobPrint>>;
 
 const Added* added_by(const Record& record) {
@@ -131,7 +131,7 @@ class CutJobs final : public RecordSink {
     ++jobs_;
   }
 
-  // Pauses, policies and the like are of no job.
+  // Copies facts about jobs only, not pauses or policies.
   template <class T>
   void copy(const T& fact) {
     constexpr bool is_of_job = std::is_base_of_v<Added, T> || std::is_base_of_v<Placed, T> ||
@@ -148,7 +148,7 @@ class CutJobs final : public RecordSink {
 
   LogCopy& into_;
   const JobPrints& prints_;
-  std::map<JobId, JobId> ids_;  // in the copy, by the id in the cut
+  std::map<JobId, JobId> ids_;  // ids in the copy by ids in the cut
   std::uint64_t jobs_ = 0;
 };
 
@@ -190,13 +190,13 @@ class Salvager final : public RecordSink {
   }
 
  private:
-  // The identity that most segments have; among equals, the first that is found.
+  // Finds the identity that most segments have; in a tie, the first.
   Result<void> find_identity(const std::vector<SegmentFile>& segments) {
     std::map<std::uint64_t, std::size_t> votes;
     std::size_t most = 0;
     for (const SegmentFile& segment : segments) {
       const auto image = read_segment(from_, segment.sequence);
-      if (!image) continue;  // copy() reports it
+      if (!image) continue;  // copy() reports the error
       if (has_unknown_version(image.value())) {
         const auto header = decode_header(image.value(), segment.sequence);
         return Error{segment_name(segment.sequence) + " " + header.error().message};
@@ -262,7 +262,7 @@ class Salvager final : public RecordSink {
 
   void take(std::uint64_t segment, std::uint64_t offset, const BatchHeader& batch) {
     into_.use_ids_below(batch.next_job_id);
-    // Nothing is known about facts before the oldest segment.
+    // Facts before the oldest segment are unknown.
     if (begun_ && batch.lsn > next_lsn_) {
       const std::uint64_t missing = batch.lsn - next_lsn_;
       report_.lost_facts += missing;
@@ -301,10 +301,10 @@ class Salvager final : public RecordSink {
   const PrintLine& print_;
   SalvageReport report_;
   std::uint64_t directory_ = 0;
-  JobPrints prints_;    // of the jobs in cut files, as the journal has them
+  JobPrints prints_;    // jobs of the cut files, as in the journal
   bool begun_ = false;  // a batch was read
   Lsn next_lsn_ = 0;
-  bool read_something_ = false;  // of the segment that is being read
+  bool read_something_ = false;  // from the current segment
 };
 
 }  // namespace

@@ -1,14 +1,13 @@
-// Salvage: makes a new journal of all records of a damaged journal that can be read. The damaged
-// journal is not changed.
+// Salvage: makes a new journal of all readable records of a damaged journal, which is not changed.
 //
-// Records after damage are copied: a job done twice is better than a job lost. So a job whose
-// `Removed` was lost is back, and a job whose `Added` was lost is lost. Other records of such a job
+// Records after damage are copied as well: doing a job twice is better than losing it. So a job
+// whose `Removed` was lost reappears. A job whose `Added` was lost is lost, and its other records
 // have no effect.
 //
-// Last come the files that keep what recovery has cut (cut_files.h). Only jobs that were added
-// there are taken from them, with what befell them there: other records may contradict what the
-// server has done since. A job that the journal has as well is skipped, and a job whose id another
-// job has by now gets a new id. docs/journal-format.md: "Salvage"
+// The files that keep what recovery has cut (cut_files.h) are read last. Only jobs that were added
+// in them are copied, with their later changes in these files: other records may contradict what
+// the server has done since. A job that the journal also has is skipped, and a job whose id now
+// belongs to another job gets a new id. docs/journal-format.md: "Salvage"
 #pragma once
 
 #include <cstdint>
@@ -37,12 +36,12 @@ struct LostRange {
   std::string reason;
 };
 
-// The identity of the journal that the segment is of, by its header or by its first whole batch.
+// Returns the identity of the segment's journal, from its header or its first whole batch.
 std::optional<std::uint64_t> identity_of(std::string_view image, std::uint64_t sequence);
 
-// Passes every whole record of the segment to `sink` and the ranges between them to `lost`, in
-// order of place. After damage it continues at the next whole batch of the journal `directory`. The
-// header of the segment is ignored. O(bytes).
+// Passes every whole record of the segment to `sink`, and the ranges between them to `lost`, in
+// order. Continues after damage at the next whole batch of the journal `directory`. Ignores the
+// header of the segment. O(bytes).
 void read_around_damage(std::string_view image, std::uint64_t sequence, std::uint64_t directory,
                         const WallClock& clock, RecordSink& sink,
                         const std::function<void(const LostRange&)>& lost);
@@ -54,26 +53,25 @@ struct SalvageReport {
     std::string file;
     LostRange range;
   };
-  struct Missing {  // segments, both included
+  struct Missing {  // segments, inclusive
     std::uint64_t first = 0;
     std::uint64_t last = 0;
   };
-  std::uint64_t segments = 0;  // of which something was read
+  std::uint64_t segments = 0;  // from which something was read
   std::uint64_t facts = 0;     // copied
   std::vector<Lost> lost;
   std::vector<Missing> missing;
-  // By the positions in the headers of the batches that follow. Losses after the last batch are not
-  // known.
+  // From the positions in later batch headers. Losses after the last batch are not known.
   std::uint64_t lost_facts = 0;
-  std::uint64_t cut_jobs = 0;  // of cut files
+  std::uint64_t cut_jobs = 0;  // from cut files
 
   bool complete() const { return lost.empty() && missing.empty() && lost_facts == 0; }
 };
 
 // Copies the readable records of `from`, oldest first, and finishes `into`, which has the same
 // clock. Prints each loss when it is found, and a summary at the end. The error names the file: a
-// segment of another version, or one that cannot be written; or says that there is no segment.
-// O(bytes), twice; holds one segment of each in memory.
+// segment of an unknown version, or a file that cannot be written; or says that no segment exists.
+// O(bytes), twice; holds one segment of each journal in memory.
 Result<SalvageReport> salvage(FileReader& from, LogCopy& into, const WallClock& clock,
                               const PrintLine& print);
 

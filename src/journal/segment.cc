@@ -10,8 +10,8 @@
 #include "journal/little_endian.h"
 #include "text/numbered_name.h"
 
-// The header of a segment is encoded and decoded here, field by field, because its layout must stay
-// readable for every later version. Records are decoded through the Format that the header names.
+// The header of a segment is encoded and decoded here, field by field, because its layout must
+// remain readable for every later version. Records are decoded by the Format that the header names.
 namespace tubed::journal {
 
 namespace {
@@ -19,8 +19,8 @@ namespace {
 constexpr std::string_view kNamePrefix = "journal.";
 constexpr std::string_view kMagic = "tubedjnl";
 
-// The offsets of the fields of a header. In every future version the magic, the version and the
-// checksum stay where they are.
+// Offsets of the fields of a header. Magic, version and checksum keep their offsets in all future
+// versions.
 constexpr std::size_t kVersionAt = 8;
 constexpr std::size_t kBytesAt = 12;
 constexpr std::size_t kDirectoryAt = 16;
@@ -39,8 +39,8 @@ bool is_whole(std::string_view image) {
   return crc32c(0, image.substr(0, kChecksumAt)) == checksum;
 }
 
-// The headers differ in one byte of the version and in the checksum. A crash in the middle of the
-// write may leave each of these bytes old or new, and old may itself be such a mixture.
+// The headers differ in one byte of the version and in the checksum. A crash during the write may
+// leave each of these bytes old or new, and the old header may itself be such a mixture.
 std::optional<std::uint32_t> version_being_raised(std::string_view image) {
   if (image.size() < kSegmentHeaderBytes) return {};
   std::array<std::string, kLastVersion - kFirstVersion + 1> whole;

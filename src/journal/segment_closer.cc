@@ -25,7 +25,7 @@ void SegmentCloser::close_next() {
                         [this, wanted](const Outcome& outcome) { closed(outcome, wanted); });
 }
 
-// Without space for it the file has kept its length, and is on the disk all the same.
+// If the file was not trimmed for lack of space, it keeps its length but is still on disk.
 void SegmentCloser::closed(const Outcome& outcome, std::uint64_t wanted_bytes) {
   trimming_ = false;
   if (!context_.continues_after(outcome)) return;

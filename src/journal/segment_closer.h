@@ -1,13 +1,12 @@
-// SegmentCloser: closes the files of the segments that the log has left.
+// SegmentCloser: closes the files of segments that the log has left.
 //
-// A file was allocated ahead of need, so the log leaves unused space at its end. The file is
-// trimmed to its records, which syncs it, and then closed; the oldest file first, one at a time.
-// While the journal is full the file keeps its length: on a full disk another process might take
-// what is given back. No file becomes shorter than half a segment, so that it can be reused when it
-// is dead (SegmentRemover).
+// A file was allocated ahead of need, so unused space remains at its end. The file is trimmed to
+// its records, which syncs it, and then closed, one file at a time, oldest first. While the journal
+// is full the file keeps its length, because another process might take the freed space. No file
+// becomes shorter than half a segment, so it can be reused when it is dead (SegmentRemover).
 //
-// Invariant: files are closed in log order, and a closed file is on the disk. So every fact before
-// synced() is on the disk.
+// Invariant: files are closed in log order, and a closed file is on disk. So every fact before
+// synced() is on disk.
 #pragma once
 
 #include <cstdint>
@@ -31,22 +30,22 @@ class SegmentCloser {
         closed_(closed),
         space_(space) {}
 
-  // The head of the log has left a segment, which ends at the position `end`.
+  // The head of the log has left a segment, which ends at position `end`.
   void end_segment(Lsn end) { ends_.push_back(end); }
 
-  // Closes all segments before `segment`, in the background, unless the Preallocator is growing.
-  // All their records are written, and none of their files is being synced.
+  // Closes all segments before `segment` in the background, unless the Preallocator is growing.
+  // Precondition: all their records are written, and none of their files is being synced.
   void close_before(std::uint64_t segment);
 
-  // No file is being closed.
+  // True if no file is being closed.
   bool idle() const { return closing_.empty(); }
-  // The file of this segment is open and no older file is: a sync of it completes the log up to
-  // there on the disk.
+  // True if the file of this segment is open and no older file is: after a sync of it, the whole
+  // log up to there is on disk.
   bool is_oldest_open(std::uint64_t segment) const;
-  // The file was closed, or was closed by an earlier process.
+  // True if the file was closed, by this or an earlier process.
   bool is_closed(std::uint64_t segment) const;
 
-  // The disk has every fact before this position, because the files that hold them are closed.
+  // All facts before this position are on disk, because their files are closed.
   Lsn synced() const { return synced_; }
 
  private:
@@ -65,9 +64,9 @@ class SegmentCloser {
   ClosedFiles& closed_;
   const Space& space_;
 
-  std::deque<Lsn> ends_;         // of the open segments before the head
+  std::deque<Lsn> ends_;         // ends of the open segments before the head
   std::deque<Closing> closing_;  // oldest first
-  bool trimming_ = false;        // the first of them
+  bool trimming_ = false;        // the first of closing_
   Lsn synced_ = 0;
 };
 

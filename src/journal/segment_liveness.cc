@@ -59,7 +59,7 @@ SegmentLiveness::Effect SegmentLiveness::apply(const Fact& fact, std::uint64_t b
                                  this->paused(paused, bytes);
                                  return Effect::once;
                                },
-                               // `Removed` of each job follows.
+                               // A `Removed` of each job follows.
                                [](const Flushed&) { return Effect::once; },
                                [&](const Remembered& remembered) {
                                  this->remembered(remembered.id, bytes);
@@ -96,7 +96,7 @@ SegmentLiveness::Effect SegmentLiveness::added(JobId id, std::uint64_t bytes) {
   return is_new ? Effect::once : Effect::again;
 }
 
-// A cooldown follows the `Removed` of its job. If that was lost by a salvage, the job is back.
+// A cooldown follows the `Removed` of its job. If a salvage has lost that, the job exists again.
 void SegmentLiveness::remembered(JobId id, std::uint64_t bytes) {
   Page& page = pages_[id / kPageIds];
   Location& location = page.locations[id % kPageIds];

@@ -1,16 +1,16 @@
-// SegmentLiveness: which records of which segment are still needed.
+// SegmentLiveness: which records of which segments are still needed.
 //
-// The newest `Added` record of a job is live, and so are the records of pauses in force, the
-// newest `Remembered` record of a cooldown, the newest record of a policy's value that is set, and
-// the newest `Applied`. All other records are dead: a `Held` is dead from the start, and is written
-// again with the `Added` of its job. For each of them the class knows the segment that holds the
-// live record and how long that record is. A cooldown has the id of a job that was deleted, so an
-// id has one live record at most. A segment without live records can be removed. Recovery builds
-// it, the journal keeps it up to date with each record that it appends.
+// Live records are: the newest `Added` of a job, the records of pauses in force, the newest
+// `Remembered` of a cooldown, the newest record of a policy value that is set, and the newest
+// `Applied`. All other records are dead. A `Held` is dead from the start, and is written again with
+// the `Added` of its job. The class knows the segment and the length of each live record. A
+// cooldown has the id of a deleted job, so an id has at most one live record. A segment without
+// live records can be removed. Recovery builds this state, and the journal updates it for each
+// record that it appends.
 //
-// It owns no file and does no I/O. Memory: 8 bytes per job where ids are dense.
+// It owns no file and does no I/O. Memory: 8 bytes per job if ids are dense.
 //
-// Invariant: the live bytes of a segment are the bytes of the live records in it.
+// Invariant: the live bytes of a segment are the bytes of its live records.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct SegmentUse {
   std::uint64_t used_bytes = 0;  // header and records
   std::uint64_t live_bytes = 0;
   std::uint64_t live_records = 0;
-  // The ids of `Added` and `Remembered` records here, live or dead, in log order.
+  // The ids of its `Added` and `Remembered` records, live or dead, in log order.
   std::vector<IdRun> added;
 };
 
@@ -48,7 +48,7 @@ struct AddedCursor {
   std::size_t run = 0;
   std::uint64_t offset = 0;
 
-  // The id at the position, which moves on; nothing: the end is reached.
+  // Returns the id at the position and advances; nothing: the end is reached.
   std::optional<JobId> next(const std::vector<IdRun>& runs) {
     for (; run < runs.size(); ++run, offset = 0) {
       if (offset < runs[run].count) return runs[run].first + offset++;
@@ -57,7 +57,7 @@ struct AddedCursor {
   }
 };
 
-// A place in the log: a segment, and the offset in it up to which something reaches.
+// A place in the log: a segment and an end offset within it.
 struct LogPlace {
   std::uint64_t segment = 0;
   std::uint64_t end = 0;
@@ -66,7 +66,7 @@ struct LogPlace {
 struct PauseInForce {
   Seconds duration;
   Time until;
-  std::uint64_t segment = 0;  // that holds its record
+  std::uint64_t segment = 0;  // holds its record
   std::uint64_t bytes = 0;    // of its record
 };
 
@@ -75,13 +75,13 @@ using PolicyName = std::pair<std::string, std::string>;
 
 struct PolicyInForce {
   std::string value;
-  std::uint64_t segment = 0;  // that holds its record
+  std::uint64_t segment = 0;  // holds its record
   std::uint64_t bytes = 0;    // of its record
 };
 
 struct AppliedInForce {
   Applied position;
-  std::uint64_t segment = 0;  // that holds its record
+  std::uint64_t segment = 0;  // holds its record
   std::uint64_t bytes = 0;    // of its record
 };
 
@@ -89,16 +89,16 @@ class SegmentLiveness {
  public:
   // Appends a segment. Segment numbers are consecutive.
   void open_segment(std::uint64_t sequence, std::uint64_t used_bytes);
-  // Precondition: it has no live record, and is not the only segment.
+  // Precondition: the segment has no live record and is not the only segment.
   void drop_oldest();
 
   bool empty() const { return segments_.empty(); }
   const SegmentUse& oldest() const { return segments_.front(); }
   const SegmentUse& newest() const { return segments_.back(); }
-  // The last of the dead segments at the beginning of the log, without the newest segment.
-  // Precondition: the oldest is dead, and not the newest. O(segments that are dead).
+  // Returns the last of the consecutive dead segments at the beginning of the log, not counting the
+  // newest segment. Precondition: the oldest is dead and not the newest. O(dead segments).
   std::uint64_t last_of_the_dead() const;
-  // The end of the log: where the next record goes.
+  // Returns the end of the log, where the next record goes.
   LogPlace head() const { return {newest().sequence, newest().used_bytes}; }
   // Precondition: the segment was opened and not dropped.
   const SegmentUse& use_of(std::uint64_t sequence) const {
@@ -109,30 +109,30 @@ class SegmentLiveness {
 
   enum class Effect : std::uint8_t {
     once,
-    again,  // an `Added` of a job that exists: compaction has copied it
+    again,  // an `Added` of an existing job: copied by compaction
   };
-  // A record of `bytes` bytes was appended to the newest segment. `Added`, `Remembered`, `Paused`,
-  // `PolicySet` and `Applied` make this record the live one of their id, tube, key or kind;
-  // `Removed`, a pause of 0 or a value taken away leave none. O(1); for a pause or a policy O(log
-  // n).
+  // Accounts for a record of `bytes` bytes, appended to the newest segment. `Added`, `Remembered`,
+  // `Paused`, `PolicySet` and `Applied` become the live record of their id, tube, key or kind;
+  // `Removed`, a pause of 0 and the removal of a value leave no live record. O(1); O(log n) for a
+  // pause or a policy.
   Effect apply(const Fact& fact, std::uint64_t bytes);
-  // The pause has ended: its record is dead.
+  // The pause has ended, so its record is dead.
   void end_pause(std::string_view tube);
 
   std::uint64_t jobs() const { return jobs_; }
-  // The segment that holds the live record of this id; 0: the id has no live record. O(1).
+  // Returns the segment with the live record of this id; 0: the id has no live record. O(1).
   std::uint64_t segment_of(JobId id) const;
   const std::map<std::string, PauseInForce, std::less<>>& pauses() const { return pauses_; }
 
   const std::map<PolicyName, PolicyInForce>& policies() const { return policies_; }
-  // Nothing: the log has no position of a replicated log.
+  // Nothing if the log has no position of a replicated log.
   const std::optional<AppliedInForce>& applied() const { return applied_; }
 
   std::uint64_t used_bytes() const { return used_bytes_; }
   std::uint64_t live_bytes() const { return live_bytes_; }
-  // An upper bound: no live record is larger.
+  // An upper bound on the size of a live record.
   std::uint64_t largest_bytes() const { return std::min(largest_bytes_, live_bytes_); }
-  // The used bytes of the fullest segment.
+  // Returns the used bytes of the fullest segment.
   std::uint64_t largest_segment_bytes() const { return largest_segment_bytes_; }
 
  private:
@@ -141,7 +141,7 @@ class SegmentLiveness {
     std::uint32_t bytes : 31 = 0;  // of the live record
     std::uint32_t is_job : 1 = 0;  // not a cooldown
   };
-  // Ids are dense and grow, so locations are kept in pages of consecutive ids.
+  // Ids are dense and increase, so locations are stored in pages of consecutive ids.
   static constexpr std::size_t kPageIds = 16;
   struct Page {
     std::array<Location, kPageIds> locations;
@@ -164,7 +164,7 @@ class SegmentLiveness {
   std::map<std::string, PauseInForce, std::less<>> pauses_;
   std::map<PolicyName, PolicyInForce> policies_;
   std::optional<AppliedInForce> applied_;
-  std::uint64_t jobs_ = 0;  // with a live record; cooldowns do not count
+  std::uint64_t jobs_ = 0;  // with a live record; not counting cooldowns
   std::uint64_t used_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t largest_bytes_ = 0;  // of all records that were ever live

@@ -4,7 +4,7 @@
 
 #include "base/planted.h"
 
-// The steps in the comments are those of segment_remover.h.
+// The steps are numbered in segment_remover.h.
 namespace tubed::journal {
 
 void SegmentRemover::go_on() {
@@ -36,8 +36,8 @@ bool SegmentRemover::is_confirmed(Lsn position) {
   return false;
 }
 
-// The new file is not longer than others are, because the reserve grows with the longest; nor
-// shorter than half of that, because a large record would not fit into it.
+// The new file is not longer than usual, because the reserve grows with the longest; and not
+// shorter than half of that, because a large record would not fit.
 void SegmentRemover::reuse() {
   const std::uint64_t segment = liveness_.oldest().sequence;
   const std::uint64_t bytes = closed_.bytes_of(segment);

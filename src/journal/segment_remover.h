@@ -1,17 +1,17 @@
-// SegmentRemover: removes the oldest segment when it is dead, that is when it holds no live record.
-// After a crash at any moment either the segment is there or everything that replaces it. Steps:
+// SegmentRemover: removes the oldest segment when it is dead, that is, has no live record. After a
+// crash at any moment, either the segment exists or everything that replaces it. Steps:
 //
 //  1. The file of the segment is closed, and the segment is not the head of the log.
-//  2. The position at which the segment, and those after it, were found dead is noted: the records
-//     that made them so, such as copies and `Removed`, are before that position. Steps 3 and 4 are
-//     taken once for all these segments.
-//  3. They must be on the disk: Syncer::synced() has reached the position, after a sync on request
-//     if the mode needs one.
+//  2. The position of the log is noted at which the segment, and following segments, were found
+//     dead: the records that made them dead, such as copies and `Removed`, precede it. Steps 3 and
+//     4 are taken once for all these segments.
+//  3. Those records must be on disk: Syncer::synced() has reached the position, after a requested
+//     sync if the mode needs one.
 //  4. A later batch must say so in its header: Committer::confirmed() has reached the position.
-//     Otherwise damage to these records could pass for a torn tail. If no commit is about to write
-//     such a batch, one without facts is written for it.
-//  5. The file is removed; or, while the journal is full, it becomes the next segment, so that no
-//     other process can take its space in between. A file that is too short for that is removed.
+//     Otherwise damage to these records could be mistaken for a torn tail. If no commit is about to
+//     write such a batch, a batch without facts is written.
+//  5. The file is removed. While the journal is full, it is reused as the next segment instead, so
+//     no other process can take its space; a file that is too short for that is removed.
 //
 // One segment is removed at a time.
 #pragma once
@@ -46,18 +46,19 @@ class SegmentRemover {
         appender_(appender),
         committer_(committer) {}
 
-  // At the end of a tick: takes the next step if the oldest segment is dead.
+  // Called at the end of a tick. Takes the next step if the oldest segment is dead.
   void go_on();
 
-  // A dead segment is on its way to being removed, and the disk has not refused that.
+  // True if a dead segment is about to be removed and the disk has not refused that.
   bool frees_space_soon() const { return dead_since_.has_value() && !space_.removal_refused(); }
-  // The oldest segment is dead: it will be closed and removed, unless the disk has refused that.
+  // True if the oldest segment is dead: it will be closed and removed, unless the disk has refused
+  // that.
   bool has_dead() const {
     const SegmentUse& oldest = liveness_.oldest();
     return oldest.live_records == 0 && oldest.sequence != liveness_.newest().sequence &&
            !space_.removal_refused();
   }
-  // A file is being removed or reused.
+  // True while a file is being removed or reused.
   bool running() const { return running_; }
 
  private:
@@ -77,7 +78,7 @@ class SegmentRemover {
   Committer& committer_;
 
   std::optional<Lsn> dead_since_;  // step 2
-  std::uint64_t dead_up_to_ = 0;   // the last segment that was dead then
+  std::uint64_t dead_up_to_ = 0;   // last segment that was dead then
   bool running_ = false;
 };
 

@@ -6,11 +6,10 @@
 #include "base/assert.h"
 #include "base/planted.h"
 
-// The reserve is a bound that is worked out, not a count. congested() is asked before each command,
-// so that the comparison of the free bytes with the reserve must not be made each time. It is made
-// once, and its surplus becomes slack_ (growth_slack_ for the end of a tick): each record that is
-// appended takes from the slack as much as it can take from the surplus, and only when the slack is
-// used up is the comparison repeated.
+// congested() is called before each command, so it must not compare the free bytes with the reserve
+// each time. The comparison is made once, and its surplus becomes slack_ (growth_slack_ at the end
+// of a tick). Each appended record subtracts from the slack the most by which it can reduce the
+// surplus; the comparison is repeated only when the slack is used up.
 namespace tubed::journal {
 
 namespace {
@@ -18,19 +17,19 @@ namespace {
 constexpr std::uint64_t kBlockBytes = 4096;
 constexpr std::chrono::seconds kRetry{1};
 
-// A byte that is appended is one less that is free, and adds 4 at most to the reserve: 1 to the
-// live bytes of a segment that has to be freed, 2 as part of the largest record, and shares of
-// idle_waste() and the walk. A `Held` of the job adds to three of these, and an `Added` has 80
-// bytes at least.
+// An appended byte reduces the free bytes by one and adds at most 4 to the reserve: 1 to the live
+// bytes of a segment that has to be freed, 2 as part of the largest record, and shares of
+// idle_waste() and the walk. A `Held` of the job adds to three of these, and an `Added` has at
+// least 80 bytes.
 constexpr std::int64_t kMostPerByte = 5;
 constexpr std::int64_t kMostPerByteWithHeld = 7;
 
-// A share of the live bytes that compaction tolerates as waste, and the most that a walk through
-// the whole log may cost, as a share of them.
+// As divisors of the live bytes: the waste that compaction tolerates, and the most that a walk
+// through the whole log may cost.
 constexpr std::uint64_t kLiveShare = 64;
 constexpr std::uint64_t kLongestWalk = 8;
 
-// The number of slices of compaction and removals of segments for which commands are held back.
+// Commands are held back for this many slices of compaction and removals of segments.
 constexpr int kLongestHold = 8;
 
 }  // namespace
@@ -66,10 +65,10 @@ bool Space::exceeds_bound() const {
   return context_.options.max_bytes > 0 && file_bytes() > context_.options.max_bytes;
 }
 
-// A log of live records alone has this much besides them: each segment has a header, and the batch
-// headers of a slice of compaction that began in it, of one that ended in it, and of the batch that
-// allows an older segment to be removed. Only what is beyond is worth copying on a full disk;
-// otherwise the same records would be copied over and over.
+// The waste in a log of live records alone: each segment has a header and the batch headers of a
+// slice of compaction that began in it, of a slice that ended in it, and of the batch that allows
+// an older segment to be removed. On a full disk only waste beyond that is worth copying; otherwise
+// the same records would be copied over and over.
 std::uint64_t Space::idle_waste() const {
   const std::uint64_t segments = liveness_.newest().sequence - liveness_.oldest().sequence + 1;
   return liveness_.live_bytes() / kLiveShare +
@@ -77,19 +76,19 @@ std::uint64_t Space::idle_waste() const {
          context_.options.segment_bytes / 8 + held_bytes(liveness_.jobs());
 }
 
-// The live records of the oldest segment, the ends of segments that the largest of them leave
-// unused, and the batch that confirms the copies.
+// Counts the live records of the oldest segment, the ends of segments that the largest of them
+// leave unused, and the batch that confirms the copies.
 std::uint64_t Space::bytes_to_free_oldest() const {
   return liveness_.oldest().live_bytes + held_bytes(liveness_.oldest().live_records + 2) +
          2 * liveness_.largest_bytes() + kSegmentHeaderBytes + 4 * kBatchHeaderBytes;
 }
 
-// Records other than puts make waste until compaction starts, which is at idle_waste(). Then there
-// must still be room to free the oldest segment, whatever is live in it. The freed space comes
-// back in chunks, so that one chunk may be missing. The copies may have a `Held` each, of which the
-// oldest segment has half its bytes at most, and all segments together `held`. And compaction may
-// have to walk through the whole log before it finds dead records, where each segment may cost a
-// little more than it gives.
+// Records other than puts produce waste until compaction starts, at idle_waste(). Then there must
+// still be room to free the oldest segment, however much of it is live. Freed space returns in
+// chunks, so one chunk may be missing. The copies may have a `Held` each: in the oldest segment at
+// most half its bytes, in all segments together `held`. Compaction may also have to walk through
+// the whole log before it finds dead records, and each segment may cost a little more than it
+// frees.
 std::uint64_t Space::reserve_bytes() const {
   const std::uint64_t live = liveness_.live_bytes();
   const std::uint64_t held = held_bytes(liveness_.jobs());
@@ -111,8 +110,8 @@ bool Space::has_bounded_room_for(std::uint64_t record_bytes) const {
   return room >= reserve_bytes() + 3 * record_bytes + kBatchHeaderBytes;
 }
 
-// A part of the surplus is left out of the slack: it covers the growth of the walk at once, when
-// the live bytes begin to fill one more segment.
+// The slack leaves out part of the surplus: it covers the sudden growth of the walk when the live
+// bytes begin to fill another segment.
 bool Space::compare_with_reserve() const {
   const std::uint64_t free = free_bytes();
   const std::uint64_t reserve = reserve_bytes();
@@ -125,7 +124,7 @@ std::int64_t Space::slack_of(std::uint64_t free, std::uint64_t needed) const {
   return static_cast<std::int64_t>(free - needed) - static_cast<std::int64_t>(next_segment);
 }
 
-// A record that is the largest so far adds to every segment of the walk.
+// A record that is larger than all before adds to every segment of the walk.
 void Space::use(std::uint64_t bytes) {
   if (bytes > liveness_.largest_bytes()) forget_slack();
   slack_ -= slack_per_byte_ * static_cast<std::int64_t>(bytes);
@@ -134,7 +133,7 @@ void Space::use(std::uint64_t bytes) {
 
 // --- Growth
 
-// Commands whose own removals have exceeded the promise wait for fewer steps.
+// Commands wait for fewer steps if their own removals have exceeded the promise.
 void Space::note_freeing_step() {
   const std::uint64_t beyond = file_bytes() - std::min(file_bytes(), 2 * needed_bytes());
   const std::uint64_t lenient =
@@ -178,7 +177,7 @@ void Space::grow_if_needed(std::optional<LogPlace> starved) {
 void Space::grown(const Outcome& outcome) {
   if (!context_.continues_after(outcome)) return;
   if (!outcome.ok()) {
-    at_own_bound_ = false;  // it is the disk now
+    at_own_bound_ = false;  // now the disk refuses
     note_full(outcome.reason);
   } else if (!write_refused_ && !removal_refused_) {
     // The journal stays full: the disk may refuse the next step.

@@ -35,7 +35,7 @@ void Syncer::flush(Time now) {
     wanted_ = false;
     return;
   }
-  // The closing of older segments syncs them; this one's turn comes after that.
+  // Older segments are synced when they are closed; this segment follows.
   if (!closer_.is_oldest_open(last_segment_)) return;
   const auto file = preallocator_.file_for({last_segment_, 0});
   TUBED_ASSERT(file);

@@ -27,14 +27,15 @@ HttpResponse http_response(const cluster::Response& response) {
 
 }  // namespace
 
-// A change: its body is read, and the answer may come later. The connection may end before that.
+// A change. Its body is read first, and the answer may come later, or after the connection has
+// ended.
 class ClusterAdmin::Change final : public loop::HttpExchange {
  public:
   Change(ClusterAdminHost& host, std::string path)
       : host_(host), request_{.path = std::move(path), .body = {}} {}
 
   std::size_t take_body(std::string_view bytes) override {
-    // A longer body is no JSON object that is known here.
+    // A longer body cannot be a known JSON object.
     if (request_.body.size() < kMostBody) request_.body += bytes;
     return bytes.size();
   }
@@ -64,7 +65,7 @@ class ClusterAdmin::Change final : public loop::HttpExchange {
   ClusterAdminHost& host_;
   cluster::Request request_;
   std::optional<HttpResponse> response_;
-  // Ends with the exchange, so that a late answer finds nothing.
+  // Destroyed with the exchange: a late answer finds it expired.
   std::shared_ptr<Change*> self_ = std::make_shared<Change*>(this);
 };
 
@@ -72,7 +73,7 @@ ClusterAdmin::ClusterAdmin(loop::Loop& loop, os::Log& log, ClusterAdminHost& hos
     : log_(log), host_(host), http_(loop, *this) {}
 
 Result<void> ClusterAdmin::listen(const Listen& address, std::uint32_t backlog) {
-  // Only the user of the server, unless the address says otherwise.
+  // Only the user of the server, unless the address sets another mode.
   constexpr unsigned kOwnerOnly = 0600;
   auto socket = TRY(os::listen_unix(
       address.path, {address.mode.value_or(kOwnerOnly), address.group}, static_cast<int>(backlog)));

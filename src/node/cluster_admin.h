@@ -1,8 +1,8 @@
-// ClusterAdmin: the socket on which operators see and change the cluster, by HTTP: GET /cluster,
-// and POST /cluster/add, /cluster/remove and /cluster/transfer with a JSON object.
+// ClusterAdmin: the socket on which operators inspect and change the cluster, over HTTP: GET
+// /cluster, and POST /cluster/add, /cluster/remove and /cluster/transfer with a JSON object.
 //
-// It is a unix socket: the right to connect to it is the right to change the cluster. It never is a
-// socket of clients.
+// It is a unix socket: permission to connect is permission to change the cluster. It never serves
+// clients of the queue.
 #pragma once
 
 #include <functional>
@@ -20,13 +20,13 @@ namespace tubed::node {
 
 class ClusterAdminHost {
  public:
-  // Called once, at once or later.
+  // Called once, within the call or later.
   using Answer = std::function<void(const cluster::Response&)>;
 
-  // The first function that is called for a request.
+  // Called first for each request.
   virtual void begin_tick() = 0;
   virtual const stats::ClusterState& cluster_state() = 0;
-  // Changes the cluster, here or through the leader.
+  // Changes the cluster, on this node or through the leader.
   virtual void change(const cluster::Request& request, Answer answer) = 0;
 
  protected:
@@ -35,7 +35,7 @@ class ClusterAdminHost {
 
 class ClusterAdmin final : private loop::HttpOwner {
  public:
-  // Everything that is passed by reference outlives it.
+  // All referenced arguments outlive the object.
   ClusterAdmin(loop::Loop& loop, os::Log& log, ClusterAdminHost& host);
 
   // Opens the socket. The error is one line.

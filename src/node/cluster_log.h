@@ -1,8 +1,8 @@
-// ClusterLog: the log of facts of a server in cluster mode, whatever its node is doing.
+// ClusterLog: the log of facts of a server in cluster mode, over all lives of its node.
 //
-// While the node serves, facts go to the replicated log of its replica. Otherwise they go nowhere:
-// the queue then only replays, or is about to be replaced, and no reply may be sent. The flush at
-// the end of a tick drives the node.
+// While the node serves, facts go to the replicated log of its replica. Otherwise they are
+// discarded: the queue then only replays or is about to be replaced, and no reply may be sent. The
+// flush at the end of a tick drives the node.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@
 
 namespace tubed::node {
 
-// The part of the server that has the node.
+// The part of the server that owns the node.
 class ClusterLogHost {
  public:
-  // The end of a tick: everything goes on. True: there is more to do in the next tick.
+  // Ends a tick: lets all parts continue. Returns true if more is to be done in the next tick.
   virtual bool drive() = 0;
   virtual Time next_deadline() const = 0;
   virtual void close(std::function<void()> closed) = 0;
-  // Replies may be sent that were held back.
+  // Replies that were held back may be sent.
   virtual void log_advanced() = 0;
-  // No command that emits a fact is to begin, because leadership is about to pass.
+  // True if no command that emits a fact may begin, because leadership is about to pass.
   virtual bool holds_commands() const = 0;
-  // The journal of the node; null: the node has no state now.
+  // Returns the journal of the node; null: the node has no state now.
   virtual const journal::Journal* journal() const = 0;
 
  protected:
@@ -37,14 +37,14 @@ class ClusterLog final : public FactLog {
   // `host` outlives it.
   explicit ClusterLog(ClusterLogHost& host) : host_(host) {}
 
-  // Facts go to `log` from now on. Precondition: no client waits for a reply.
+  // Sends later facts to `log`. Precondition: no client waits for a reply.
   void attach(cluster::ReplicatedLog& log) {
     log_ = &log;
     take_positions();
   }
-  // Facts go nowhere, and nothing more becomes durable.
+  // Discards later facts. Nothing further becomes durable.
   void detach() { log_ = nullptr; }
-  // Nothing is left that may become durable. Precondition: no client waits for a reply.
+  // Nothing pending can become durable. Precondition: no client waits for a reply.
   void forget_pending() { appended_ = durable_; }
 
   void fact(const Fact& fact) override {

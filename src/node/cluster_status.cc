@@ -10,7 +10,7 @@ namespace {
 
 using stats::ClusterRole;
 
-// A single voter has its lease without an end (kNever).
+// The lease of a single voter has no end (kNever).
 constexpr Duration kLongestLease = std::chrono::hours(1);
 
 ClusterRole role_of(const cluster::Node& node, const cluster::Member* itself) {

@@ -1,4 +1,4 @@
-// The state of a node as operators see it.
+// The state of a node for operators.
 #pragma once
 
 #include "cluster/node.h"
@@ -7,7 +7,7 @@
 namespace tubed::node {
 
 // Sets the members of `state` that the node knows: its role, positions, term, lease, raft log and
-// the members of the cluster. `applied`: the last entry that its replica has applied. O(members).
+// the members of the cluster. `applied` is the last entry applied by its replica. O(members).
 void describe_node(const cluster::Node& node, cluster::Index applied, stats::ClusterState& state);
 
 }  // namespace tubed::node

@@ -1,14 +1,15 @@
-// How a directory becomes that of a node, and ends to be one
+// How a directory becomes a node, and ceases to be one
 //
-// The directory is a node if D/cluster has the state of a node: that state is stored last when a
-// node is founded, and D/cluster is renamed as a whole when it leaves. Everything else that a task
-// leaves when it is interrupted is removed by the next task:
-//  - D/cluster without a state, of a bootstrap. The journal has a position then, which no raft log
-//    belongs to, and which a server without a cluster ignores.
-//  - D/cluster.left, of a node that has left. recover() goes on with bootstrap() if it finds it.
-// apply_rest() is what leave() and recover() share: the entries that the raft log has and the
-// journal lacks are written to the journal as the replica does it (cluster/replica.h), each with
-// its position in one batch, so that it can be interrupted and repeated.
+// The directory is a node if D/cluster has the state of a node. That state is stored last when a
+// node is founded, and D/cluster is renamed as a whole when the node leaves. The next task removes
+// whatever else an interrupted task has left:
+//  - D/cluster without a state, from a bootstrap. The journal then has a position that belongs to
+//    no raft log, and that a server without a cluster ignores.
+//  - D/cluster.left, from a node that has left. If recover() finds it, it continues with
+//    bootstrap().
+// leave() and recover() share apply_rest(): entries that are in the raft log but not in the journal
+// are written to the journal as the replica does it (cluster/replica.h), each with its position in
+// one batch, so the task can be interrupted and repeated.
 #include "node/cluster_tasks.h"
 
 #include <algorithm>
@@ -52,12 +53,12 @@ std::string cluster_part(const std::string& directory) {
   return directory + "/" + kClusterFolder;
 }
 
-// The data that a node has on its disk beside its journal.
+// The data of a node on disk, apart from its journal.
 struct NodeDisk {
   cluster::NodeState state;
   cluster::FoundRaftLog log;
 
-  // The newest configuration, committed or not.
+  // Returns the newest configuration, committed or not.
   std::optional<std::vector<Member>> members() const {
     for (std::size_t i = log.entries.size(); i > 0; --i) {
       const Entry& entry = log.entries[i - 1];
@@ -71,7 +72,7 @@ struct NodeDisk {
   }
 };
 
-// Nothing: the directory is not a node. Changes nothing.
+// Returns nothing if the directory is not a node. Changes nothing.
 Result<std::optional<NodeDisk>> read_node(loop::Loop& loop, const std::string& directory,
                                           FileStorage::Mode mode) {
   const bool is_there = TRY(DirectoryTree(directory).exists(kClusterFolder));
@@ -111,8 +112,8 @@ Result<void> apply(JournalWriter& journal, Index index, const Entry& entry, Appl
   return journal.settle_if_much();
 }
 
-// Writes what the raft log has and the journal lacks to the journal, and ends it. All that was ever
-// acknowledged with this node is in the raft log, which is always synced.
+// Writes the entries that are in the raft log but not in the journal to the journal, and closes it.
+// Everything that was ever acknowledged with this node is in the raft log, which is always synced.
 Result<void> apply_rest(loop::Loop& loop, const std::string& directory, const NodeDisk& node,
                         std::uint64_t segment_bytes) {
   auto journal = TRY(JournalWriter::open(loop, directory, segment_bytes, JournalWriter::Ids::keep));
@@ -142,7 +143,7 @@ Result<void> refuse_binlogs(const std::string& directory) {
       directory)};
 }
 
-// Makes a directory that is not a node the first one of a new cluster.
+// Makes a directory that is not a node the first node of a new cluster.
 Result<Founded> found_in(const std::string& directory, const cluster::MemberAddress& address,
                          std::uint64_t segment_bytes, JournalWriter::Ids ids) {
   const Founded founded{.cluster = os::random_number(), .node = os::random_number()};
@@ -152,7 +153,7 @@ Result<Founded> found_in(const std::string& directory, const cluster::MemberAddr
     journal->facts().fact(cluster::founding_position(founded.cluster));
     TRY(journal->close());
   }
-  TRY(DirectoryTree(directory).remove(kClusterFolder));  // of a bootstrap that was interrupted
+  TRY(DirectoryTree(directory).remove(kClusterFolder));  // left by an interrupted bootstrap
   auto storage = TRY(FileStorage::open(loop, cluster_part(directory), FileStorage::Mode::create));
   cluster::RaftLogOptions log;
   log.cluster = founded.cluster;
@@ -174,7 +175,7 @@ Result<void> remove_left(const std::string& directory) {
   return DirectoryTree(directory).remove(kLeftFolder);
 }
 
-// The directory is an ordinary journal from here on.
+// Makes the directory an ordinary journal.
 Result<void> put_aside(const std::string& directory) {
   TRY(remove_left(directory));
   return DirectoryTree(directory).move(kClusterFolder, kLeftFolder);
@@ -260,7 +261,7 @@ Result<Founded> recover(const std::string& directory, const std::string& name,
     const bool begun = TRY(DirectoryTree(directory).exists(kLeftFolder));
     if (!begun) return not_a_node(directory);
   }
-  // The lost nodes may have acknowledged jobs that are not here.
+  // The lost nodes may have acknowledged jobs that are missing here.
   const Founded founded = TRY(found_in(directory, parsed, segment_bytes, JournalWriter::Ids::skip));
   TRY(remove_left(directory));
   return founded;
@@ -319,7 +320,7 @@ int run_cluster_task(const CommandLine& line, const Settings& settings) {
     fmt::print(stderr, "tubed: {}\n", error.message);
     return code;
   };
-  // The files must belong to the user that the server runs as.
+  // The files must belong to the server's user.
   if (!settings.user.empty()) {
     if (const auto changed = os::become_user(settings.user); !changed)
       return fail(os::kExitNoUser, changed.error());

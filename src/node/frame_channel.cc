@@ -1,8 +1,8 @@
-// Input lies in one buffer, from begin_ to end_. An event reads after end_, and then delivers each
-// whole frame from begin_ on, straight from the buffer. If less than kReadBytes are free after
-// end_, the rest of an incomplete frame moves to the front, or to a new buffer of about twice its
-// size, so that moving costs O(1) a byte. A buffer that a long frame has made large is replaced by
-// a small buffer as soon as it has no room.
+// Input is in one buffer, from begin_ to end_. An event reads to end_ and then delivers each whole
+// frame from begin_, directly from the buffer. If less than kReadBytes are free after end_, the
+// rest of an incomplete frame moves to the front, or to a new buffer of about twice its size, so
+// moving costs O(1) per byte. A buffer that a long frame has enlarged is replaced by a small buffer
+// when it runs out of room.
 #include "node/frame_channel.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ void FrameChannel::on_ready(loop::Readiness ready) {
   if (ready.readable && !paused_) read();
 }
 
-// The loop has no event for these: a write has failed, or input was resumed.
+// The loop has no event for these cases: a write has failed, or input was resumed.
 void FrameChannel::on_idle() {
   if (write_failed_) return close(kLost);
   deliver();
@@ -132,7 +132,7 @@ void FrameChannel::make_room() {
   end_ = rest;
 }
 
-// One system call. False: the connection is lost.
+// Makes one system call. Returns false if the connection is lost.
 bool FrameChannel::write() {
   if (output_.empty()) return true;
   std::array<std::string_view, os::kMaxPieces> pieces;
@@ -164,7 +164,7 @@ void FrameChannel::close(std::string_view reason) {
   idle_.disarm();
   output_.clear();
   unsent_ = 0;
-  owner_->on_closed(reason);  // it may destroy the channel
+  owner_->on_closed(reason);  // may destroy the channel
 }
 
 }  // namespace tubed::node

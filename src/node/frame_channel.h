@@ -1,13 +1,12 @@
 // FrameChannel: a connection that carries whole frames in both directions (cluster/message.h).
 //
-// It cuts the bytes that arrive into frames by their length; the CRC is the owner's to check, when
-// it decodes a frame. It buffers what is sent until the kernel takes it, without a bound: the owner
-// looks at unsent() after send().
+// It splits the input into frames by their length; the owner checks the CRC when it decodes a
+// frame. Output is buffered without a bound until the kernel takes it: the owner checks unsent()
+// after send().
 //
-// Bounds: an event of the loop reads at most kReadBytes and writes once. The buffer of input grows
-// to at most twice the bytes that have arrived of an incomplete frame, and kReadBytes more: a peer
-// takes memory only for bytes that it has sent. A byte is copied O(1) times, however long its frame
-// is.
+// Bounds: an event of the loop reads at most kReadBytes and writes once. The input buffer grows to
+// at most twice the received bytes of an incomplete frame, plus kReadBytes: a peer takes memory
+// only for bytes that it has sent. A byte is copied O(1) times, however long its frame is.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ class FrameChannelOwner {
  public:
   // `frame` is valid during the call, and has at least the header of a frame.
   virtual void on_frame(std::string_view frame) = 0;
-  // The connection is closed. Nothing else is called afterwards. `reason`: for the log.
+  // The connection is closed; no further function is called. `reason` is for the log.
   virtual void on_closed(std::string_view reason) = 0;
 
  protected:
@@ -40,13 +39,13 @@ class FrameChannel final : public loop::ChannelOwner {
   static constexpr std::size_t kReadBytes = 256 * 1024;
   static constexpr std::size_t kAnyFrame = cluster::kMostFrameBytes + sizeof(std::uint32_t);
 
-  // A connection with what was read from it and not delivered.
+  // A connection, and the bytes that were read from it but not delivered.
   struct Released {
     os::Socket socket;
     std::string read_ahead;
   };
 
-  // Reads from now on. A frame of more than `most_frame_bytes` closes the connection. `loop` and
+  // Starts reading. A frame of more than `most_frame_bytes` closes the connection. `loop` and
   // `owner` outlive the channel.
   FrameChannel(loop::Loop& loop, std::unique_ptr<loop::Channel> channel, FrameChannelOwner& owner,
                std::size_t most_frame_bytes = kAnyFrame);
@@ -54,28 +53,28 @@ class FrameChannel final : public loop::ChannelOwner {
   FrameChannel(const FrameChannel&) = delete;
   FrameChannel& operator=(const FrameChannel&) = delete;
 
-  // Calls go to `owner` from now on.
+  // Replaces the owner.
   void set_owner(FrameChannelOwner& owner) { owner_ = &owner; }
   void set_most_frame_bytes(std::size_t bytes) { most_frame_bytes_ = bytes; }
 
-  // Sends a frame after those before it. Never calls the owner: a failure is reported later.
-  // Does nothing if the connection is closed.
+  // Queues a frame. Never calls the owner: a failure is reported later. No effect if the connection
+  // is closed.
   void send(std::string frame);
   // The bytes of frames that the kernel has not taken.
   std::size_t unsent() const { return unsent_; }
 
-  // Between the two calls, nothing is read or delivered, and the end of the connection may stay
-  // unnoticed. Delivery goes on in a later event of the loop.
+  // While input is paused, nothing is read or delivered, and the end of the connection may go
+  // unnoticed. Delivery resumes in a later event of the loop.
   void pause_input();
   void resume_input();
 
-  // True if the peer sends nothing more than what has arrived.
+  // True if the peer will send nothing beyond what has arrived.
   bool peer_has_ended() const { return peer_has_ended_; }
-  // Bytes that were read and not delivered. In on_frame(): those after the frame.
+  // Bytes that were read but not delivered. In on_frame(): bytes after the frame.
   std::size_t read_ahead() const { return end_ - begin_; }
   std::string peer() const { return channel_ == nullptr ? "?" : channel_->peer(); }
 
-  // Gives the connection up; the channel can only be destroyed afterwards. Precondition: unsent()
+  // Gives up the connection; afterwards the channel can only be destroyed. Precondition: unsent()
   // is 0. The socket is empty if the connection was closed.
   Released release();
 
@@ -94,17 +93,17 @@ class FrameChannel final : public loop::ChannelOwner {
   FrameChannelOwner* owner_;
   std::size_t most_frame_bytes_;
 
-  // Shared with deliver(), so that a frame stays valid if the channel is destroyed.
+  // Shared with deliver(): a frame stays valid if the channel is destroyed.
   std::shared_ptr<char[]> buffer_;
   std::size_t capacity_ = 0;
-  std::size_t begin_ = 0;  // of the bytes that are not delivered
+  std::size_t begin_ = 0;  // start of the bytes not yet delivered
   std::size_t end_ = 0;
   bool paused_ = false;
   bool peer_has_ended_ = false;
   bool* destroyed_ = nullptr;  // while deliver() runs
 
   std::deque<std::string> output_;
-  std::size_t sent_ = 0;  // of the first of output_
+  std::size_t sent_ = 0;  // bytes sent of the front of output_
   std::size_t unsent_ = 0;
   bool write_failed_ = false;
 

@@ -59,7 +59,7 @@ Result<void> JournalWriter::close() {
     if (storage_->busy()) loop_.run();
   }
   if (error_) return *error_;
-  // Ids that were skipped are on the disk.
+  // Skipped ids are on disk.
   storage_->record_boot();
   return {};
 }

@@ -1,7 +1,7 @@
 // JournalWriter: continues the journal of a directory without a server, for tasks. It blocks, and
 // owns the directory meanwhile.
 //
-// It has no queue, so the journal is not compacted; a server does that later. Times are wall times.
+// It has no queue, so the journal is not compacted; a server does that later. Times are wall time.
 // Errors are one line.
 #pragma once
 
@@ -21,27 +21,27 @@ namespace tubed::node {
 class JournalWriter final : private journal::JournalHost {
  public:
   enum class Ids : std::uint8_t {
-    keep,          // everything that was acknowledged is here, or follows
-    as_recovered,  // as a server that starts in the directory
+    keep,          // everything acknowledged is here, or follows
+    as_recovered,  // like a server that starts in the directory
     skip,          // acknowledged jobs are known to be missing
   };
 
-  // Recovers the journal, or begins one in an empty directory. `segment_bytes`: of new segments.
-  // `loop`: without other events; it outlives the writer.
+  // Recovers the journal, or creates it in an empty directory. `segment_bytes` is the size of new
+  // segments. `loop` has no other events and outlives the writer.
   static Result<std::unique_ptr<JournalWriter>> open(loop::Loop& loop, const std::string& directory,
                                                      std::uint64_t segment_bytes, Ids ids);
-  // Waits for operations that are under way.
+  // Waits for running operations.
   ~JournalWriter();
 
-  // The newest position that the journal had. Nothing: it was never a node's.
+  // The newest position in the journal. Nothing: it never belonged to a node.
   const std::optional<Applied>& position() const { return position_; }
-  // The next facts, up to that many bytes of records, count together or not at all after a crash.
-  // Precondition: one fact at least follows.
+  // Makes the next facts, up to `bytes` bytes of records, survive a crash together or not at all.
+  // Precondition: at least one fact follows.
   void make_room(std::uint64_t bytes) { journal_->make_room(bytes); }
   FactSink& facts() { return *journal_; }
-  // Writes what has gathered if that is much. To be called between facts, to bound the memory.
+  // Writes the pending facts if they are many. Called between facts, to bound the memory.
   Result<void> settle_if_much() { return journal_->overloaded() ? settle() : Result<void>(); }
-  // Ends the journal in an orderly way.
+  // Closes the journal properly.
   Result<void> close();
 
  private:

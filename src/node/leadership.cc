@@ -17,13 +17,13 @@ using cluster::Response;
 
 namespace {
 
-// How often standbys are looked at.
+// How often standbys are checked.
 constexpr Duration kStandbyInterval = std::chrono::milliseconds(20);
-// A node that cannot store entries asks another to lead at most this often: the other may be in the
-// same state.
+// A node that cannot store entries asks another node to lead at most this often, because the other
+// may be in the same state.
 constexpr Duration kHandOverInterval = std::chrono::seconds(10);
 
-// Attempts to pass leadership on, each of which takes an election timeout at most.
+// Attempts to pass on leadership. Each takes at most an election timeout.
 constexpr int kAttempts = 3;
 
 const Response kAccepted{.status = 200, .body = "{}"};
@@ -105,7 +105,7 @@ Response Leadership::transfer(const std::string& name) {
     const auto member = named(members, name);
     if (member == members.end()) return refusal(404, fmt::format("no member is named {}", name));
     if (member->role != MemberRole::voter) return refusal(409, fmt::format("{} has no vote", name));
-    if (member->id == node_.id()) return kAccepted;  // it leads
+    if (member->id == node_.id()) return kAccepted;  // the leader itself
     to = member->id;
   }
   if (is_handing_over()) return refusal(503, "a transfer is under way");
@@ -153,7 +153,7 @@ void Leadership::go_on(Time now) {
   promote_standbys();
 }
 
-// A voter may have been unable to take over because it has just started, or lacks an entry.
+// A voter may have been unable to take over because it has just started or lacks an entry.
 void Leadership::try_again(std::string_view reason) {
   const bool again = ++attempts_ < kAttempts;
   step_ = again ? Step::wanted : Step::none;

@@ -1,14 +1,15 @@
-// Leadership: the duties of a node that serves as the leader: it changes the members of the
-// cluster, makes voters of standbys, and passes leadership on.
+// Leadership: the duties of a serving leader: changing the members of the cluster, promoting
+// standbys to voters, and passing on leadership.
 //
 // A transfer goes through these steps:
-//  1. hand_over() notes it. From then on commands that emit facts wait (is_handing_over()).
-//  2. When everything that was emitted is committed, and the replies are free to go, the node gives
-//     up its lease and asks the other node to begin an election (Node::transfer).
-//  3. The other node leads: leadership is lost here, which the replica notices. Or it does not
-//     within an election timeout: the lease comes back, and step 2 is tried again, a few times.
+//  1. hand_over() records the request. Commands that emit facts now wait (is_handing_over()).
+//  2. When all facts are committed and the replies can be sent, the node gives up its lease and
+//     asks the other node to begin an election (Node::transfer).
+//  3. If the other node is elected, leadership is lost here, which the replica notices. If that
+//     does not happen within an election timeout, the lease returns and step 2 is retried a few
+//     times.
 //
-// A standby becomes a voter as soon as it has everything that is committed.
+// A standby becomes a voter as soon as it has all committed entries.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +26,26 @@ namespace tubed::node {
 
 class Leadership {
  public:
-  // Both outlive it. The node serves.
+  // All arguments outlive the object. The node serves.
   Leadership(os::Log& log, cluster::Node& node, const cluster::ReplicatedLog& facts)
       : log_(log), node_(node), facts_(facts) {}
 
-  // Does what an operator requests: /cluster/add, /cluster/remove, /cluster/transfer. The effect
+  // Carries out an operator's request: /cluster/add, /cluster/remove, /cluster/transfer. The effect
   // may come later.
   cluster::Response run(const cluster::Request& request);
-  // Whether the request names this node.
+  // True if the request names this node.
   bool names_itself(const cluster::Request& request) const;
 
-  // Passes leadership to that voter, 0 for any, as soon as nothing is under way. False: there is no
-  // other voter.
+  // Passes leadership to this voter, or to any voter (0), as soon as nothing is under way. Returns
+  // false if no other voter exists.
   bool hand_over(cluster::NodeId to);
   bool is_handing_over() const { return step_ != Step::none; }
   // The node should not lead at the time `now`, because it cannot store entries: passes leadership
   // to a voter that can.
   void hand_over_soon(Time now);
 
-  // Takes the next step of everything. To be called in each tick, after the replies were confirmed.
-  // `now`: by the node's clock.
+  // Takes the next steps. Called in each tick, after the replies were confirmed. `now` is the time
+  // of the node's clock.
   void go_on(Time now);
 
  private:

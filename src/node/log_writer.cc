@@ -28,7 +28,7 @@ Result<void> LogWriter::append(std::span<const cluster::Entry> entries) {
   return settle();
 }
 
-// False: the entry was made after others than those.
+// Returns false if the entry was made after other entries.
 bool LogWriter::take_chain(cluster::Index index, const cluster::Entry& entry) {
   if (entry.type == cluster::EntryType::facts) {
     const auto header = cluster::read_entry_header(entry.data.view());
@@ -39,7 +39,7 @@ bool LogWriter::take_chain(cluster::Index index, const cluster::Entry& entry) {
   return true;
 }
 
-// Stores everything that was appended.
+// Stores all appended entries.
 Result<void> LogWriter::settle() {
   for (;;) {
     log_->flush();

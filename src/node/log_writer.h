@@ -1,4 +1,4 @@
-// LogWriter: writes a raft log into a new directory, as the entries arrive. It blocks.
+// LogWriter: writes a raft log into a new directory as the entries arrive. It blocks.
 //
 // Errors are one line. Not thread-safe; the entries belong to the caller's thread.
 #pragma once
@@ -21,19 +21,19 @@ namespace tubed::node {
 
 class LogWriter final : private cluster::RaftLogHost {
  public:
-  // `loop`: without other events; it runs while something is written. It outlives the writer.
+  // `loop` has no other events, runs during writes, and outlives the writer.
   LogWriter(loop::Loop& loop, std::string directory, const cluster::RaftLogOptions& options)
       : loop_(loop), directory_(std::move(directory)), options_(options) {}
-  // Waits for operations that are under way.
+  // Waits for running operations.
   ~LogWriter();
 
-  // Makes the directory, and a log whose first entry is going to be `first`.
+  // Creates the directory and a log whose first entry will be `first`.
   Result<void> open(cluster::Index first);
-  // The index of the entry that comes next.
+  // Returns the index of the next entry.
   cluster::Index next() const { return log_->last() + 1; }
-  // Adds the entries, durably.
+  // Appends the entries, durably.
   Result<void> append(std::span<const cluster::Entry> entries);
-  // Ends the log. The error, if it does not end at the position: another index or term, or other
+  // Closes the log. Fails if it does not end at the position: another index or term, or other
   // entries before it (their chain).
   Result<void> finish(const Applied& position);
 
@@ -52,7 +52,8 @@ class LogWriter final : private cluster::RaftLogHost {
   const cluster::RaftLogOptions options_;
   std::unique_ptr<loop::FileStorage> storage_;
   std::unique_ptr<cluster::RaftLog> log_;
-  std::optional<cluster::Chain> chain_;  // after the last entry; known from an entry of facts on
+  std::optional<cluster::Chain> chain_;  // after the last entry; known since the first entry of
+                                         // facts
   std::optional<Error> error_;
 };
 

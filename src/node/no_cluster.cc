@@ -1,4 +1,4 @@
-// A program without libraft has no cluster mode. The settings refuse a [cluster] section already
+// A program without libraft has no cluster mode. The settings already refuse a [cluster] section
 // (config/load.cc).
 #include <cstdio>
 

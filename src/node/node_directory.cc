@@ -21,7 +21,7 @@ Result<void> refuse_node(const std::string& directory) {
   const auto names = tree.names(kClusterFolder);
   const auto complete = tree.exists(kCompleteMarker);
   const auto moving = tree.exists(kMovingMarker);
-  // A directory that cannot be read is reported when the journal is opened.
+  // If the directory cannot be read, opening the journal reports that.
   if (!names || !complete || !moving) return {};
   if (!*complete && !*moving && std::ranges::none_of(*names, is_state)) return {};
   return Error{

@@ -1,4 +1,5 @@
-// A server without a cluster, in the directory of a node. Also in a build without cluster mode.
+// Protects the directory of a node from a server without a cluster, even in a build without cluster
+// mode.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 
 namespace tubed::node {
 
-// An error if the directory is that of a node, or becomes one: a server of its own would change
-// the journal, which would then differ from those of the other nodes.
+// Fails if the directory belongs to a node or is becoming a node: a server without a cluster would
+// change the journal, which would then differ from the journals of the other nodes.
 Result<void> refuse_node(const std::string& directory);
 
 }  // namespace tubed::node

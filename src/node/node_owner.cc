@@ -15,7 +15,7 @@ using os::Log;
 
 namespace {
 
-// By the monotonic clock of ticks; kNever stays.
+// Converts to the monotonic clock of ticks; keeps kNever.
 Time local_deadline(Time by_node_clock) {
   if (by_node_clock == kNever) return kNever;
   return os::monotonic_now() + std::max(by_node_clock - NodeOwner::now(), Duration::zero());
@@ -81,7 +81,7 @@ bool NodeOwner::drive() {
   bool more = replica_->advance();
   FactLog& log = replica_->serving() ? static_cast<FactLog&>(replica_->log()) : journal_->journal();
   more |= log.flush();
-  // Writes the entry that was submitted now. A single node has nothing else to wait for.
+  // Writes the entry that was just submitted. A single node has nothing else to wait for.
   node_->tick();
   more |= replica_->advance();
   return more;

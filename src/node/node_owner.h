@@ -1,11 +1,11 @@
-// NodeOwner: one life of a node: the journal, the raft log, libraft's core and the replica that
-// keeps queue and journal in step (cluster/replica.h), from a start to the next.
+// NodeOwner: one life of a node, from one start to the next: the journal, the raft log, libraft's
+// core, and the replica that keeps queue and journal in step (cluster/replica.h).
 //
-// It ends when leadership is lost, because the queue may be ahead of the cluster then, and when the
-// state of another node replaces its own. The owner destroys it when it is idle, gives the service
-// an empty queue and makes the next.
+// A life ends when leadership is lost, because the queue may then be ahead of the cluster, and when
+// the state of another node replaces the node's own. The owner destroys the object when it is idle,
+// gives the service an empty queue, and creates the next.
 //
-// In each tick that has an event, drive() lets all parts go on.
+// In each tick with an event, drive() lets all parts continue.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@
 
 namespace tubed::node {
 
-// Where the raft log and the state of a node are.
+// Returns the directory of the raft log and the node's state.
 std::string cluster_directory(const Settings& settings);
 
 // The server around a node, as the node sees it. No function may destroy the node.
@@ -34,7 +34,7 @@ class NodeOwnerHost {
   virtual void fetch_state(cluster::NodeId from) = 0;
   virtual void begin_serving() = 0;
   virtual void leadership_lost() = 0;
-  // The reason is logged.
+  // The reason has been logged.
   virtual void node_failed(int exit_code) = 0;
 
  protected:
@@ -46,8 +46,8 @@ class NodeOwner final : private cluster::NodeHost,
                         private serving::JournalOwnerHost,
                         private serving::Replication {
  public:
-  // Reads the journal and the raft log. The queue of the service is empty, and gets the jobs.
-  // Blocks. The error is one line. Everything that is passed by reference outlives the node.
+  // Reads the journal and the raft log. The queue of the service is empty, and receives the jobs.
+  // Blocks. The error is one line. All referenced arguments outlive the node.
   static Result<std::unique_ptr<NodeOwner>> open(loop::Loop& loop, os::Log& log,
                                                  const Settings& settings,
                                                  commands::Service& service, NodeOwnerHost& host);
@@ -57,24 +57,24 @@ class NodeOwner final : private cluster::NodeHost,
   const cluster::Node& node() const { return *node_; }
   const cluster::Replica& replica() const { return *replica_; }
   const journal::Journal& journal() const { return journal_->journal(); }
-  // The time by which frames, the lease and the deadlines of the node are measured: it advances
-  // while the machine is suspended, too.
+  // The clock for frames, the lease and the deadlines of the node: it also advances while the
+  // machine is suspended.
   static Time now();
 
   void apply(const Settings& settings);
 
-  // At the end of a tick, after the commands: submits what has gathered, does what is due, and
-  // applies what is committed. True: there is more to do in the next tick.
+  // Called at the end of a tick, after the commands: submits the collected facts, does what is due,
+  // and applies committed entries. Returns true if more is to be done in the next tick.
   bool drive();
-  // When drive() has something to do, by the monotonic clock of ticks.
+  // Returns when drive() will have something to do, by the monotonic clock of ticks.
   Time next_deadline() const;
 
-  // Writes everything that is applied to the journal, and marks it as closed properly. No other
-  // function but idle() and drive_closing() may be called from then on.
+  // Writes everything applied to the journal, and marks the journal as closed properly. Afterwards
+  // only idle() and drive_closing() may be called.
   void close(std::function<void()> closed);
-  // After close(): lets the journal go on.
+  // Called after close(): lets the journal continue.
   void drive_closing();
-  // No operation on a file is under way: it may be destroyed.
+  // True if no file operation is running: the object may be destroyed.
   bool idle() const { return !journal_->busy() && !storage_->busy(); }
 
   bool raft_log_full() const { return raft_log_full_; }

@@ -11,7 +11,7 @@ namespace {
 constexpr Duration kKeepaliveIdle = std::chrono::seconds(10);
 
 os::Socket tuned(os::Socket socket) {
-  os::tune_connection(socket, kKeepaliveIdle);  // connections inherit this
+  os::tune_connection(socket, kKeepaliveIdle);  // inherited by connections
   return socket;
 }
 

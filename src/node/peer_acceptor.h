@@ -1,10 +1,10 @@
-// PeerAcceptor: the listening socket for other nodes, and the connections that were accepted until
-// each has sent its Hello.
+// PeerAcceptor: the listening socket for other nodes, and the accepted connections until each has
+// sent its Hello.
 //
-// A connection that sends anything else, or more than its Hello, is closed: a node sends nothing
-// before it has a Welcome. So is a connection without a Hello within limits.hello, the oldest if
-// more than limits.pending have sent none, and one whose peer has ended it: nodes dial again, and
-// only the newest connection counts.
+// A connection that sends anything other than its Hello is closed: a node sends nothing before it
+// has a Welcome. Also closed are a connection without a Hello within limits.hello, the oldest if
+// more than limits.pending have sent no Hello, and a connection whose peer has ended it: nodes dial
+// again, and only the newest connection counts.
 #pragma once
 
 #include <list>
@@ -22,8 +22,8 @@ namespace tubed::node {
 
 class PeerAcceptorOwner {
  public:
-  // Nothing was sent on the connection, and nothing that was read is left. `channel` has to get
-  // another owner.
+  // Nothing was sent on the connection, and all input has been consumed. `channel` needs another
+  // owner.
   virtual void on_hello(const cluster::Hello& hello, std::unique_ptr<FrameChannel> channel) = 0;
 
  protected:
@@ -32,13 +32,13 @@ class PeerAcceptorOwner {
 
 class PeerAcceptor final : public loop::ListenerOwner {
  public:
-  // Takes over `socket`, which listens. The others outlive the acceptor.
+  // Takes over the listening `socket`. The other arguments outlive the acceptor.
   PeerAcceptor(loop::Loop& loop, os::Log& log, os::Socket socket, const PeerLimits& limits,
                PeerAcceptorOwner& owner);
 
-  // HOST:PORT.
+  // Returns HOST:PORT.
   std::string address() const { return os::local_address(listener_.socket()); }
-  // Connections without a Hello.
+  // Returns the number of connections without a Hello.
   std::size_t pending() const { return pending_.size(); }
 
  private:
@@ -66,7 +66,7 @@ class PeerAcceptor final : public loop::ListenerOwner {
   os::Log& log_;
   const PeerLimits& limits_;
   PeerAcceptorOwner& owner_;
-  std::list<Pending> pending_;  // the oldest first
+  std::list<Pending> pending_;  // oldest first
   loop::Listener listener_;
 };
 

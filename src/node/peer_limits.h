@@ -1,4 +1,4 @@
-// PeerLimits: the times and bounds of connections between nodes.
+// PeerLimits: time limits and bounds of connections between nodes.
 #pragma once
 
 #include <algorithm>
@@ -10,15 +10,15 @@
 namespace tubed::node {
 
 struct PeerLimits {
-  Duration hello = std::chrono::seconds(2);        // for a connection that was accepted
-  Duration welcome = std::chrono::seconds(1);      // for a link, from the dialling on
-  Duration request = std::chrono::seconds(5);      // for a request, from the dialling on
-  Duration retry = std::chrono::milliseconds(20);  // until a link is dialled again; it doubles
+  Duration hello = std::chrono::seconds(2);        // for an accepted connection
+  Duration welcome = std::chrono::seconds(1);      // for a link, since dialling
+  Duration request = std::chrono::seconds(5);      // for a request, since dialling
+  Duration retry = std::chrono::milliseconds(20);  // before a link is dialled again; doubles
   Duration last_retry = std::chrono::milliseconds(200);
-  Duration user_timeout = std::chrono::seconds(1);  // for bytes that are not acknowledged
+  Duration user_timeout = std::chrono::seconds(1);  // for unacknowledged bytes
   std::size_t pending = 64;                         // connections without a hello
-  std::size_t requests = 16;                        // of other nodes, under way
-  std::size_t unsent = std::size_t{64} << 20;       // bytes, of a link
+  std::size_t requests = 16;                        // running, from other nodes
+  std::size_t unsent = std::size_t{64} << 20;       // bytes per link
 
   static PeerLimits of(Duration election_timeout) {
     PeerLimits limits;
@@ -27,7 +27,7 @@ struct PeerLimits {
   }
 };
 
-// No control frame is longer: two texts, and members of fixed sizes.
+// The longest control frame: two texts, and members of fixed size.
 inline constexpr std::size_t kMostControlBytes = 2 * cluster::kMostControlText + 1024;
 
 }  // namespace tubed::node

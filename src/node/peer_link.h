@@ -2,14 +2,14 @@
 //
 // It dials until it has a Welcome, and again whenever the connection is lost:
 //
-// 1. It connects and sends its Hello. If no Welcome arrives within limits.welcome, or the other
-//    node does not accept it, the attempt has failed.
-// 2. With the Welcome it is up, and frames are sent. The other node sends nothing more.
+// 1. It connects and sends its Hello. The attempt fails if no Welcome arrives within
+//    limits.welcome, or the other node does not accept the connection.
+// 2. After the Welcome it is up, and frames are sent. The other node sends nothing further.
 // 3. It fails if the connection is lost, if bytes are not acknowledged within limits.user_timeout,
-//    or if more than limits.unsent bytes are not sent.
-// 4. After a failure it waits for limits.retry, twice as long after each further failure, up to
-//    limits.last_retry; and goes on with 1. A Welcome resets the wait. A node that does not accept
-//    the connection is always dialled again after the longest wait.
+//    or if more than limits.unsent bytes are unsent.
+// 4. After a failure it waits for limits.retry, doubled after each further failure up to
+//    limits.last_retry, and retries from step 1. A Welcome resets the wait. A node that does not
+//    accept the connection is always dialled again after the longest wait.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,8 @@ class PeerLinkOwner {
   virtual void on_up(PeerLink& link) = 0;
   // The attempt or the connection has failed.
   virtual void on_down(PeerLink& link, const std::string& reason) = 0;
-  // The other node has answered with another status than ok. After on_down(). It may destroy the
-  // link.
+  // The other node has answered with a status other than ok. Called after on_down(). May destroy
+  // the link.
   virtual void on_rejected(PeerLink& link, const cluster::Welcome& welcome) = 0;
 
  protected:
@@ -43,13 +43,13 @@ class PeerLinkOwner {
 
 class PeerLink final : public FrameChannelOwner {
  public:
-  // Dials in the next event of the loop. `address` is that of `member`. The others outlive the
-  // link.
+  // Dials in the next event of the loop. `address` is the parsed address of `member`. The other
+  // arguments outlive the link.
   PeerLink(loop::Loop& loop, cluster::Member member, cluster::MemberAddress address,
            const PeerLimits& limits, PeerLinkOwner& owner);
 
-  // Queues the frame if the link is up, and drops it otherwise. Of its owner, it calls on_down() at
-  // most.
+  // Queues the frame if the link is up; otherwise drops it. Calls no function of the owner except
+  // on_down().
   void send(std::string frame);
   bool is_up() const { return up_; }
   std::size_t unsent() const { return up_ ? channel_->unsent() : 0; }
@@ -68,14 +68,14 @@ class PeerLink final : public FrameChannelOwner {
   const cluster::MemberAddress address_;
   const PeerLimits& limits_;
   PeerLinkOwner& owner_;
-  std::unique_ptr<loop::Connector> connector_;  // while it connects
-  std::unique_ptr<FrameChannel> channel_;       // while it is connected
+  std::unique_ptr<loop::Connector> connector_;  // while connecting
+  std::unique_ptr<FrameChannel> channel_;       // while connected
   bool up_ = false;
   Duration wait_;      // before the next attempt
-  loop::Timer timer_;  // of the wait, or of the attempt
+  loop::Timer timer_;  // for the wait or the attempt
 };
 
-// A clause for logs and errors: "it has no state yet".
+// Returns a clause for logs and errors: "it has no state yet".
 std::string_view to_string(cluster::WelcomeStatus status);
 
 }  // namespace tubed::node

@@ -1,6 +1,6 @@
-// Every event of a connection arrives here from the class that owns it: the acceptor has a Hello, a
-// link is up or down, a channel has a frame. Functions that call the host do so last, because the
-// host may change the members, and with them destroy the link or the channel that has called.
+// Every event of a connection arrives here from its owner: the acceptor has a Hello, a link is up
+// or down, a channel has a frame. Functions call the host last, because the host may change the
+// members and thereby destroy the calling link or channel.
 #include "node/peer_links.h"
 
 #include <algorithm>

@@ -1,20 +1,20 @@
-// PeerLinks: all connections between this node and the others of its cluster.
+// PeerLinks: all connections between this node and the other nodes of its cluster.
 //
 // Each node dials every other member, and sends its frames only on the connection that it has
-// dialled (node/peer_link.h). A connection that it accepts begins with a Hello
-// (node/peer_acceptor.h), which gives its purpose:
+// dialled (node/peer_link.h). An accepted connection begins with a Hello (node/peer_acceptor.h),
+// which states its purpose:
 //
-// - frames: the messages of another node. Each node has one such connection at most.
+// - frames: the messages of another node. Each node has at most one such connection.
 // - fetch: handed to the host, which sends the state on it.
 // - request: a change that the other node requests on behalf of an operator.
 //
-// The rule that the lease of a leader relies on: no frame of a former connection is delivered after
-// a frame of a later connection. It holds because the node that dials sends nothing before it has a
-// Welcome, and this class, when it accepts a connection for frames, first closes the former one of
-// the same node with all that was read from it, and then sends the Welcome.
+// The lease of a leader relies on this rule: no frame of a former connection is delivered after a
+// frame of a later connection. It holds because the dialling node sends nothing before it has a
+// Welcome, and because this class, when it accepts a connection for frames, first closes the former
+// connection of that node, discarding everything read from it, and then sends the Welcome.
 //
-// Bounds: limits.pending connections without a Hello, one connection for frames of each node that
-// the host accepts, limits.requests requests of other nodes, limits.unsent bytes of each link.
+// Bounds: limits.pending connections without a Hello, one connection for frames per node that the
+// host accepts, limits.requests requests of other nodes, limits.unsent bytes per link.
 #pragma once
 
 #include <functional>
@@ -44,30 +44,29 @@ struct PeerFacts {
   bool has_state = false;
 };
 
-// The part of the server that uses the links. Its functions may call those of PeerLinks, but not
-// destroy it.
+// The part of the server that uses the links. Its functions may call PeerLinks but not destroy it.
 class PeerHost {
  public:
   using Reply = std::function<void(const cluster::Response&)>;
 
-  // Before every other call of an event of the loop.
+  // Called before all other functions in an event of the loop.
   virtual void begin_tick() = 0;
-  // The answer to a Hello. PeerLinks::usual_status() has the rules; the host adds busy.
+  // Answers a Hello. PeerLinks::usual_status() has the rules; the host adds busy.
   virtual cluster::WelcomeStatus judge(const cluster::Hello& hello) = 0;
-  // The answer was not ok; it is sent and the connection closed. A node without state (waiting) may
-  // adopt the identity that the Hello gives it.
+  // A Hello was not answered ok; the answer is sent and the connection closed. A node without a
+  // state (waiting) may adopt the identity in the Hello.
   virtual void on_turned_away(const cluster::Hello& hello, cluster::WelcomeStatus status) = 0;
-  // `frame` is valid during the call, and not decoded.
+  // `frame` is valid during the call, and is not decoded.
   virtual void on_frame(cluster::NodeId from, std::string_view frame) = 0;
-  // The Welcome is sent, and nothing else was read or sent. The socket is non-blocking.
+  // The Welcome was sent, and nothing else was read or sent. The socket is non-blocking.
   virtual void on_fetch(const cluster::Hello& hello, os::Socket socket) = 0;
-  // The host calls `reply` once, in the call or later. It does nothing if the connection, or
-  // PeerLinks, does not exist any more.
+  // The host calls `reply` once, within the call or later. It has no effect if the connection or
+  // PeerLinks no longer exists.
   virtual void on_request(const cluster::Request& request, Reply reply) = 0;
-  // Called for each Hello for frames, when it is sent, and without begin_tick(): the member may
-  // take its id and the state of this node if it has no state. It changes nothing.
+  // Called without begin_tick() for each Hello for frames when it is sent. Returns true if the
+  // member, if it has no state, may take its id and the state of this node. Changes nothing.
   virtual bool may_invite(cluster::NodeId member) const = 0;
-  // A member that was dialled has not welcomed this node. At most every limits.last_retry for each.
+  // A dialled member has rejected this node. Called at most once per limits.last_retry and member.
   virtual void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) = 0;
 
  protected:
@@ -78,41 +77,41 @@ class PeerLinks final : public PeerAcceptorOwner,
                         public PeerLinkOwner,
                         public IncomingRequestOwner {
  public:
-  // `listening`: the socket for other nodes. The others outlive the object.
+  // `listening` is the socket for other nodes. The other arguments outlive the object.
   PeerLinks(loop::Loop& loop, os::Log& log, PeerHost& host, os::Socket listening,
             const PeerLimits& limits);
   ~PeerLinks();
 
-  // HOST:PORT of the listening socket.
+  // Returns HOST:PORT of the listening socket.
   std::string address() const { return acceptor_.address(); }
   const PeerFacts& facts() const { return facts_; }
-  // For the Hellos and Welcomes from now on. Another identity of the node or the cluster closes all
-  // connections for frames, and dials again.
+  // Sets the facts for later Hellos and Welcomes. If the identity of the node or the cluster
+  // changes, all connections for frames are closed and dialled again.
   void set_facts(const PeerFacts& facts);
 
-  // The members of the newest configuration; this node may be among them. Links to others are
-  // opened; links to members that are missing now, or have another address, are closed, as are the
-  // connections for frames of members that are missing now. O(members).
+  // Sets the members of the newest configuration, which may include this node. Opens links to new
+  // members. Closes links to members that are now missing or have another address, and connections
+  // for frames of members that are now missing. O(members).
   void set_members(const std::vector<cluster::Member>& members);
 
-  // The answer to a Hello by the facts and the members that were set, the first that applies:
-  // other_node if it names another node, waiting without a state, other_cluster, other_node (a
-  // request may go to node 0), not_a_member.
+  // Returns the answer to a Hello according to the current facts and members, the first that
+  // applies: other_node if it names another node, waiting without a state, other_cluster,
+  // other_node (a request may go to node 0), not_a_member.
   cluster::WelcomeStatus usual_status(const cluster::Hello& hello) const;
 
-  // Sends the frame if the link to the node is up; drops it otherwise, as for a node that is no
-  // member. Calls nothing of the host.
+  // Sends the frame if the link to the node is up; otherwise drops it, as for a node that is not a
+  // member. Does not call the host.
   void send(cluster::NodeId to, std::string frame);
   // True if the link that this node has dialled is up. O(log members).
   bool is_connected(cluster::NodeId node) const;
-  // The bytes that wait to be sent to the node.
+  // Returns the bytes that wait to be sent to the node.
   std::size_t unsent(cluster::NodeId node) const;
-  // Between hold and release of input, no frames are read or delivered.
+  // While input is held, no frames are read or delivered.
   void hold_input(bool held);
 
   // Sends a request to the node at `address` (NAME@HOST:PORT). Calls `done` once, in a later event
   // of the loop and after begin_tick(), within limits.request; never if PeerLinks is destroyed
-  // before. The caller bounds the number of requests.
+  // first. The caller bounds the number of requests.
   void request(std::string_view address, const cluster::Request& request, PeerRequest::Done done);
 
  private:
@@ -144,7 +143,7 @@ class PeerLinks final : public PeerAcceptorOwner,
   std::string welcome(cluster::WelcomeStatus status) const;
   void open_links();
 
-  // A link, and the reason of its last failure since it was up: each reason is logged once.
+  // A link, and the last reason for which it failed since it was up: each reason is logged once.
   struct Outgoing {
     std::unique_ptr<PeerLink> link;
     std::string reason;

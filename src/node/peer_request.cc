@@ -58,7 +58,7 @@ void PeerRequest::finish(Result<cluster::Response> result) {
   timer_.disarm();
   connector_.reset();
   channel_.reset();
-  const Done done = std::move(done_);  // it may destroy the object
+  const Done done = std::move(done_);  // may destroy the object
   done(std::move(result));
 }
 

@@ -1,5 +1,5 @@
-// Requests between nodes, each on a connection of its own: PeerRequest at the node that sends it,
-// IncomingRequest at the node that answers.
+// Requests between nodes, each on its own connection: PeerRequest on the sending node,
+// IncomingRequest on the answering node.
 #pragma once
 
 #include <functional>
@@ -20,9 +20,9 @@ class PeerRequest final : public FrameChannelOwner {
   // The error is one line.
   using Done = std::function<void(Result<cluster::Response>)>;
 
-  // `address`: NAME@HOST:PORT. Calls `done` once, in a later event of the loop; it may destroy the
-  // object. To destroy it before that cancels the request, which the other node may already have
-  // got. `loop` outlives it.
+  // `address` is NAME@HOST:PORT. Calls `done` once, in a later event of the loop; it may destroy
+  // the object. Destroying the object earlier cancels the request, which the other node may already
+  // have received. `loop` outlives the object.
   PeerRequest(loop::Loop& loop, std::string_view address, const cluster::Hello& hello,
               const cluster::Request& request, const PeerLimits& limits, Done done);
 
@@ -38,7 +38,7 @@ class PeerRequest final : public FrameChannelOwner {
   const std::string hello_;
   const std::string request_;
   bool welcomed_ = false;
-  std::string refused_;  // at once; reported by the timer
+  std::string refused_;  // an immediate failure, which the timer reports
   Done done_;
   loop::Timer timer_;
   std::unique_ptr<loop::Connector> connector_;
@@ -49,24 +49,24 @@ class IncomingRequest;
 
 class IncomingRequestOwner {
  public:
-  // The owner calls reply() now or later.
+  // The owner calls reply(), now or later.
   virtual void on_request(IncomingRequest& incoming, const cluster::Request& request) = 0;
-  // The connection has ended, or its time limit. The owner destroys the object.
+  // The connection or its time limit has ended. The owner destroys the object.
   virtual void on_request_ended(IncomingRequest& incoming) = 0;
 
  protected:
   ~IncomingRequestOwner() = default;
 };
 
-// A connection that has got its Welcome.
+// A connection that has received its Welcome.
 class IncomingRequest final : public FrameChannelOwner {
  public:
-  // The node that has dialled closes the connection when it has the Response; `limit` bounds all.
-  // `owner` and `loop` outlive the object.
+  // The dialling node closes the connection when it has the Response; `limit` bounds the whole
+  // exchange. `owner` and `loop` outlive the object.
   IncomingRequest(loop::Loop& loop, std::unique_ptr<FrameChannel> channel, Duration limit,
                   IncomingRequestOwner& owner);
 
-  // Precondition: on_request() was called, and no other reply was made. Calls nothing.
+  // Precondition: on_request() was called, and no reply has been made. Does not call the owner.
   void reply(const cluster::Response& response);
 
  private:

@@ -1,13 +1,13 @@
-// The names in the directory of a node, D, beside those of its journal.
+// The names in the directory of a node, D, except for its journal.
 #pragma once
 
 namespace tubed::node {
 
 // The raft log and the state of the node.
 inline constexpr const char* kClusterFolder = "cluster";
-// The same, of a node that has left its cluster, while it is removed.
+// The raft log and state of a node that has left its cluster, while they are being removed.
 inline constexpr const char* kLeftFolder = "cluster.left";
-// A state that is being fetched, or installed: segments, and the raft part.
+// A state that is being fetched or installed: segments and the raft part.
 inline constexpr const char* kFetchFolder = "fetch";
 inline constexpr const char* kFetchCluster = "fetch/cluster";
 // Markers of an installation (state_install.h).

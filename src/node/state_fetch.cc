@@ -2,16 +2,16 @@
 //
 // The thread is in Receiver::fetch(), which is sequential:
 //  1. It dials the source, sends the Hello and reads the Welcome.
-//  2. Files that an earlier fetch left are removed, and D/fetch is made.
-//  3. Each file that the source sends is stored when it is whole.
+//  2. The files of an earlier fetch are removed, and D/fetch is created.
+//  3. Each file from the source is stored when it is complete.
 //  4. The copy is read as a start reads a journal. It must be whole, because a copy ends with a
-//     whole batch, and must have a position. Meanwhile the source is sent a sign of life.
+//     whole batch, and must have a position. Meanwhile the source is sent signs of life.
 //  5. The source is sent the position, and sends the configuration there and the entries before it.
-//     A LogWriter writes them as a raft log, and checks that they are the entries which the copy
-//     has applied: by their chain, if one of them has facts.
-//  6. The source is informed, and the loop.
-// If a step fails, D/fetch is removed. The thread has its own loop, for the raft log, which writes
-// in the background.
+//     A LogWriter writes them as a raft log, and checks by their chain that the copy has applied
+//     the same entries, if any of them has facts.
+//  6. The source and the loop are informed.
+// If a step fails, D/fetch is removed. The thread has its own loop, for the background writes of
+// the raft log.
 #include "node/state_fetch.h"
 
 #include <algorithm>
@@ -48,9 +48,9 @@ using loop::FileStorage;
 
 namespace {
 
-// Signs of life are not more frequent.
+// The shortest interval between signs of life.
 constexpr Duration kAliveInterval = std::chrono::seconds(1);
-// A file is given that much memory before its bytes have arrived.
+// The most memory reserved for a file before its bytes have arrived.
 constexpr std::uint64_t kMostReserved = 64U << 20;
 
 std::string_view refusal_of(cluster::WelcomeStatus status) {
@@ -112,7 +112,7 @@ class StateFetch::Receiver {
   ~Receiver() {
     stream_.interrupt();
     if (thread_.joinable()) thread_.join();
-    // It was complete, but the host has not heard of it.
+    // The fetch was complete, but the host does not know.
     if (ended_ && result_ && result_->ok()) static_cast<void>(remove_fetched().ok());
   }
 
@@ -137,13 +137,13 @@ class StateFetch::Receiver {
   void woken();
 
   const StateFetchOptions options_;
-  Ended ended_;                     // empty: it was called
+  Ended ended_;                     // empty after its call
   std::optional<loop::Loop> loop_;  // of the thread
   os::BlockingStream stream_;
   TransferStream frames_;
   std::atomic<std::uint64_t> bytes_ = 0;
 
-  std::mutex mutex_;  // of result_
+  std::mutex mutex_;  // for result_
   std::optional<Result<FetchedState>> result_;
 
   loop::Wakeup wakeup_;
@@ -169,7 +169,7 @@ void StateFetch::Receiver::run() {
 }
 
 Result<FetchedState> StateFetch::Receiver::fetch() {
-  constexpr std::size_t kOfALoop = 16;  // with its first files
+  constexpr std::size_t kOfALoop = 16;  // including its first files
   TRY(os::expect_descriptors(kOfALoop));
   loop_.emplace();
   TRY(greet());
@@ -187,7 +187,8 @@ Result<FetchedState> StateFetch::Receiver::fetch() {
                              state.position.index, options_.at_least)};
   }
   TRY(receive_log(state));
-  static_cast<void>(frames_.send(cluster::TransferDone{}).ok());  // it is complete in any case
+  static_cast<void>(frames_.send(cluster::TransferDone{}).ok());  // the fetch is complete in any
+                                                                  // case
   return state;
 }
 
@@ -250,7 +251,8 @@ Result<Applied> StateFetch::Receiver::read_journal(FileStorage& storage) {
   const auto progress = [&](std::uint64_t /*done*/, std::uint64_t /*total*/) {
     if (os::monotonic_now() - alive_at < kAliveInterval) return;
     alive_at = os::monotonic_now();
-    static_cast<void>(frames_.send(cluster::TransferAlive{}).ok());  // the next step notices
+    static_cast<void>(frames_.send(cluster::TransferAlive{}).ok());  // the next step notices a
+                                                                     // failure
   };
   auto found = TRY(journal::examine(reader, {}, records, progress));
   if (found.cut) {
@@ -300,7 +302,7 @@ void StateFetch::Receiver::woken() {
   }
   const Ended ended = std::exchange(ended_, nullptr);
   const Result<FetchedState> result = std::move(*result_);
-  ended(result);  // may destroy this
+  ended(result);  // may destroy this object
 }
 
 // --- StateFetch

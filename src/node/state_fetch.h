@@ -1,14 +1,14 @@
 // StateFetch: gets the state of another node (cluster/transfer.h) into the directory D/fetch, where
-// D is that of the journal.
+// D is the directory of the journal.
 //
 // A thread dials the other node, writes the files of its journal to D/fetch, reads them as a start
-// does, and then writes the entries before their position as a raft log to D/fetch/cluster. All of
-// that is durable, and nothing else in D changes; install() makes it the state of this node
-// (state_install.h). After any failure D/fetch is removed: a full disk, damage, another cluster, a
-// source that goes away.
+// does, and then writes the entries before their position as a raft log to D/fetch/cluster. All
+// this is durable, and nothing else in D changes; install() makes it the state of this node
+// (state_install.h). After any failure, D/fetch is removed: a full disk, damage, another cluster, a
+// source that disappears.
 //
-// All functions are for the loop's thread, and none of them blocks but the destructor. The node may
-// run meanwhile.
+// All functions belong to the loop's thread, and only the destructor blocks. The node may run
+// meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace tubed::node {
 
-// The state that is in D/fetch, for install().
+// The state in D/fetch, for install().
 struct FetchedState {
   std::uint64_t cluster = 0;  // the cluster's identity
   Applied position;           // of the journal, and of the last entry of the raft log
@@ -38,11 +38,11 @@ struct FetchedState {
 
 struct StateFetchOptions {
   std::string directory;             // D, which exists
-  cluster::MemberAddress source;     // the node that is dialled
+  cluster::MemberAddress source;     // the node to dial
   cluster::Hello hello;              // purpose: fetch
-  cluster::Index at_least = 0;       // a state that goes less far is refused: the last entry here
+  cluster::Index at_least = 0;       // refuses a state that ends before this entry: the last here
   cluster::RaftLogOptions raft_log;  // `cluster` is taken from the hello
-  Duration timeout{10'000'000'000};  // of one read or write that makes no progress
+  Duration timeout{10'000'000'000};  // for a read or write without progress
 };
 
 class StateFetch {
@@ -50,13 +50,13 @@ class StateFetch {
   // The error is one line that names the source.
   using Ended = std::function<void(const Result<FetchedState>&)>;
 
-  // `ended` is called once, in the loop, and may destroy the fetch. `loop` outlives the fetch.
+  // Calls `ended` once, in the loop; it may destroy the fetch. `loop` outlives the fetch.
   StateFetch(loop::Loop& loop, StateFetchOptions options, Ended ended);
-  // Closes the connection, and waits until the thread has ended: for at most one operation of the
-  // disk. `ended` is not called. A fetch that was not complete leaves no D/fetch.
+  // Closes the connection and waits for the thread: for at most one disk operation. Does not call
+  // `ended`. Unless the fetch was complete, D/fetch is removed.
   ~StateFetch();
 
-  // Received so far, of the journal.
+  // Returns the bytes of the journal received so far.
   std::uint64_t bytes() const;
 
  private:

@@ -13,7 +13,7 @@
 #include "loop/file_storage.h"
 #include "node/state_directory.h"
 
-// The numbers are the steps of state_install.h.
+// The steps are numbered in state_install.h.
 namespace tubed::node {
 
 using loop::DirectoryTree;
@@ -25,20 +25,20 @@ constexpr std::string_view kMarkerText =
     "A state that was fetched from another node replaces that of this node. tubed removes this\n"
     "file when that is finished.\n";
 
-// A segment, or one that was being made.
+// True for a segment, complete or not.
 bool is_segment(std::string_view name) {
   constexpr std::string_view kUnfinished = ".new";
   if (name.ends_with(kUnfinished)) name.remove_suffix(kUnfinished.size());
   return journal::sequence_of(name).has_value();
 }
 
-// Until it is destroyed, no other process uses the directory.
+// Keeps other processes from using the directory until the result is destroyed.
 Result<os::Descriptor> lock(const std::string& directory) {
   auto opened = TRY(loop::open_directory(directory));
   return loop::lock_directory(opened.number(), directory);
 }
 
-// The state of the node as it is. Nothing: it has none.
+// Returns the current state of the node. Nothing: it has no state.
 Result<std::optional<cluster::NodeState>> own_state(loop::Loop& loop, const std::string& directory,
                                                     DirectoryTree& tree,
                                                     const FetchedState& fetched) {
@@ -60,7 +60,7 @@ Result<std::optional<cluster::NodeState>> own_state(loop::Loop& loop, const std:
 // Step 1.
 Result<void> store_state(const std::string& directory, const FetchedState& fetched,
                          cluster::NodeId node, DirectoryTree& tree) {
-  loop::Loop loop;  // of the storages, which do nothing in the background here
+  loop::Loop loop;  // for the storages, which do nothing in the background here
   auto own = TRY(own_state(loop, directory, tree, fetched));
   if (own && own->node != node) return Error{"this is another node of the cluster"};
   cluster::NodeState state{.cluster = fetched.cluster,
@@ -69,7 +69,7 @@ Result<void> store_state(const std::string& directory, const FetchedState& fetch
                            .voted_for = 0,
                            .configuration = fetched.configuration,
                            .configuration_index = fetched.configuration_index};
-  // Its term is at least that of its entries. In its own term it may have voted.
+  // The node's term is never lower than the term of an entry. It may have voted in its own term.
   if (own && own->term >= state.term) {
     state.term = own->term;
     state.voted_for = own->voted_for;

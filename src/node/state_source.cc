@@ -10,8 +10,8 @@
 //  waits;
 //     the loop's thread encodes the piece from the raft log (answer()).
 //  5. The receiver's last frame: everything is on its disk.
-// pace() bounds the rate of 2 and 4. It sleeps on a condition variable, so that another rate and
-// the end of the source take effect at once; a connection that is waited for is interrupted.
+// pace() bounds the rate of 2 and 4. It sleeps on a condition variable: a new rate and the end of
+// the source take effect at once. A wait for the connection is interrupted.
 #include "node/state_source.h"
 
 #include <algorithm>
@@ -81,14 +81,14 @@ class StateSource::Sender {
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  // The thread asks for the first frame of the log, or for entries.
+  // The thread requests the first frame of the log, or entries.
   struct Request {
     Applied position;
     Index from = 0;  // 0: the first frame
   };
   struct Answer {
     Result<std::string> frame;
-    Index next = 0;  // of the entry after those in the frame
+    Index next = 0;  // the entry after those in the frame
   };
   class FileSender;
 
@@ -112,16 +112,16 @@ class StateSource::Sender {
   loop::Loop& loop_;
   cluster::Node& node_;
   const StateSourceOptions options_;
-  Ended ended_;  // empty: it was called
+  Ended ended_;  // empty after its call
   os::BlockingStream stream_;
   TransferStream frames_;
   std::atomic<std::uint64_t> bytes_ = 0;
 
-  std::mutex mutex_;  // of the members up to result_
+  std::mutex mutex_;  // for the members up to result_
   std::condition_variable changed_;
   bool stopping_ = false;
   std::uint64_t rate_;
-  double debt_ = 0;  // bytes that the rate has not allowed yet, at paid_at_
+  double debt_ = 0;  // bytes that the rate has not yet allowed at paid_at_
   Time paid_at_;
   std::optional<Request> request_;
   std::optional<Answer> answer_;
@@ -131,8 +131,8 @@ class StateSource::Sender {
   std::thread thread_;
 };
 
-// Where a backup goes. After an error everything else is as if it were done: the
-// backup takes its files back, and reports the error.
+// The destination of the backup. After an error, further removals have no effect: the backup takes
+// back its files and then reports the error.
 class StateSource::Sender::FileSender final : public journal::FileWriter {
  public:
   explicit FileSender(Sender& sender) : sender_(sender) {}
@@ -169,7 +169,7 @@ class StateSource::Sender::FileSender final : public journal::FileWriter {
 void StateSource::Sender::run() {
   const BytesOnHeap bodies;  // of the records that are read
   auto result = send();
-  // For the log of the other node. It may not be there any more.
+  // For the log of the other node, which may no longer be connected.
   if (!result && !stream_.interrupted())
     static_cast<void>(frames_.send(cluster::TransferFailure{result.error().message}).ok());
   {
@@ -194,7 +194,7 @@ Result<StateSent> StateSource::Sender::send() {
 }
 
 Result<std::uint64_t> StateSource::Sender::send_journal() {
-  // Without operations in the background, the storage does not use the loop.
+  // The storage does not use the loop, because it has no background operations.
   auto journal =
       TRY(loop::FileStorage::open(loop_, options_.directory, loop::FileStorage::Mode::read_only));
   FileSender files(*this);
@@ -231,7 +231,7 @@ StateSource::Sender::Answer StateSource::Sender::ask(const Request& request) {
   return std::move(*std::exchange(answer_, std::nullopt));
 }
 
-// A frame of any length, in parts that are small if the rate is slow.
+// Sends a frame of any length, in small parts if the rate is low.
 Result<void> StateSource::Sender::send_paced(std::string_view frame) {
   while (!frame.empty()) {
     const std::string_view part = frame.substr(0, block_bytes());
@@ -257,7 +257,7 @@ Result<void> StateSource::Sender::pace(std::uint64_t bytes) {
   }
 }
 
-// With a slow rate blocks are small: the receiver sees progress once a second.
+// At a low rate blocks are small, so the receiver sees progress once a second.
 std::size_t StateSource::Sender::block_bytes() {
   const std::lock_guard lock(mutex_);
   if (rate_ == 0) return cluster::kMostBlockBytes;
@@ -284,7 +284,7 @@ void StateSource::Sender::woken() {
   if (!result) return;
   node_.unpin();
   const Ended ended = std::exchange(ended_, nullptr);
-  ended(*result);  // may destroy this
+  ended(*result);  // may destroy this object
 }
 
 StateSource::Sender::Answer StateSource::Sender::answer(const Request& request) const {

@@ -1,12 +1,12 @@
 // StateSource: sends the state of this node to another node that fetches it (cluster/transfer.h).
 //
-// A thread copies the journal (journal/backup.h), which the node goes on writing, and writes it to
-// the connection. The thread uses nothing of the node: when it needs entries, it wakes the loop,
+// A thread copies the journal (journal/backup.h), which the node continues to write, and writes it
+// to the connection. The thread uses nothing of the node: when it needs entries, it wakes the loop,
 // whose thread encodes a piece of them. Meanwhile the raft log of the node is pinned at its oldest
-// entry, so that it still has the entries before the position that the copy goes to.
+// entry, to keep the entries before the position of the copy.
 //
-// One source at a time: a node has one pin. All functions are for the loop's thread, and none of
-// them blocks but the destructor.
+// Only one source may exist at a time, because a node has one pin. All functions belong to the
+// loop's thread, and only the destructor blocks.
 #pragma once
 
 #include <cstdint>
@@ -28,28 +28,28 @@ struct StateSent {
 };
 
 struct StateSourceOptions {
-  std::string directory;             // the journal's
-  std::uint64_t rate = 0;            // bytes a second; 0: no limit
-  std::string greeting;              // sent before everything else: the Welcome
-  Duration timeout{10'000'000'000};  // of one read or write that makes no progress
+  std::string directory;             // of the journal
+  std::uint64_t rate = 0;            // bytes per second; 0: no limit
+  std::string greeting;              // the Welcome, sent first
+  Duration timeout{10'000'000'000};  // for a read or write without progress
 };
 
 class StateSource {
  public:
-  // The error is one line: the reason why the other node does not have the state.
+  // The error is one line: why the other node does not have the state.
   using Ended = std::function<void(const Result<StateSent>&)>;
 
-  // `connection`: after the Hello of the other node. `ended` is called once, in the loop, and may
-  // destroy the source. `loop` and `node` outlive the source.
+  // `connection` is a connection after the Hello of the other node. Calls `ended` once, in the
+  // loop; it may destroy the source. `loop` and `node` outlive the source.
   StateSource(loop::Loop& loop, cluster::Node& node, os::Socket connection,
               StateSourceOptions options, Ended ended);
-  // Closes the connection, and waits until the thread has ended: for at most one operation of the
-  // disk. `ended` is not called.
+  // Closes the connection and waits for the thread: for at most one disk operation. Does not call
+  // `ended`.
   ~StateSource();
 
   // Takes effect at once.
   void set_rate(std::uint64_t rate);
-  // Of the journal, sent so far.
+  // Returns the bytes of the journal sent so far.
   std::uint64_t bytes() const;
 
  private:

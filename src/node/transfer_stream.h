@@ -1,5 +1,5 @@
-// TransferStream: the frames of a fetch (cluster/transfer.h) on a connection. Each side has one, in
-// its thread. Errors are one line; that of a step that is interrupted is of no use.
+// TransferStream: the frames of a fetch (cluster/transfer.h) on a connection. Each side has one in
+// its thread. Errors are one line, which is meaningless for an interrupted step.
 #pragma once
 
 #include <string>
@@ -18,12 +18,12 @@ class TransferStream {
   Result<void> send(const cluster::TransferFrame& frame) {
     return stream_.write(cluster::encode(frame));
   }
-  // A whole frame, or the next part of one.
+  // Sends a whole frame, or the next part of a frame.
   Result<void> send_encoded(std::string_view frame) { return stream_.write(frame); }
 
-  // The next frame, whole. Valid until the next call of a receiving function.
+  // Receives the next whole frame. Valid until the next call of a receiving function.
   Result<std::string_view> receive_bytes();
-  // The next frame of a transfer. A TransferFailure is an error.
+  // Receives the next frame of a transfer. A TransferFailure is an error.
   Result<cluster::TransferFrame> receive();
 
  private:
