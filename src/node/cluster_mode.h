@@ -62,8 +62,8 @@ class ClusterMode {
   // Applies the settings of a reload.
   virtual void apply(const Settings& settings) = 0;
 
-  // The server is about to stop: passes leadership to another node. Returns false if there is
-  // nothing to pass on. Otherwise `done` is called when another node leads, with clients already
+  // The server is about to stop: passes leadership to another node. Returns false if leadership
+  // need not be passed on. Otherwise `done` is called when another node leads, with clients already
   // closed, or when passing it has failed.
   virtual bool hand_over(std::function<void()> done) = 0;
 };

@@ -1,4 +1,4 @@
-// A copy of a journal while a server writes to the journal.
+// Copies of a journal that a server is writing.
 #include "journal/backup.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ TestDisk several_segments() {
   return TestDisk(disk.files());
 }
 
-// The offsets of the batches.
+// Returns the offsets of the batches.
 std::vector<std::uint64_t> batches_of(const std::string& image, std::uint64_t sequence) {
   std::vector<std::uint64_t> offsets;
   SegmentReader reader(image, sequence, WallClock{});
@@ -37,7 +37,7 @@ std::vector<std::uint64_t> batches_of(const std::string& image, std::uint64_t se
 
 }  // namespace
 
-TEST_CASE("a backup of a journal at rest is the same queue") {
+TEST_CASE("a backup of a journal at rest restores the same queue") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
   for (int i = 0; i < 300; ++i) queue->put(100);
@@ -59,13 +59,13 @@ TEST_CASE("a backup of an empty journal is an empty journal") {
   CHECK(opened(copy)->state() == queue->state());
 }
 
-TEST_CASE("a backup of nothing is refused") {
+TEST_CASE("a backup of an empty directory is refused") {
   TestDisk disk;
   TestDisk copy;
   CHECK_FALSE(back_up(disk, copy, &copy).ok());
 }
 
-TEST_CASE("while the log is written and compacted a backup has all that was there before") {
+TEST_CASE("a backup of a log being written and compacted has everything that was there before") {
   for (int churn = 1; churn < 60; churn += 3) {
     CAPTURE(churn);
     TestDisk disk;
@@ -88,7 +88,7 @@ TEST_CASE("while the log is written and compacted a backup has all that was ther
   }
 }
 
-TEST_CASE("a damaged journal is not copied as if it were whole") {
+TEST_CASE("a damaged journal is not copied as a whole journal") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
   for (int i = 0; i < 5; ++i) {
@@ -99,8 +99,7 @@ TEST_CASE("a damaged journal is not copied as if it were whole") {
   TestDisk copy;
   const auto report = back_up(disk, copy, &copy);
   REQUIRE_FALSE(report.ok());
-  const std::uint64_t at =
-      kSegmentHeaderBytes + kBatchHeaderBytes;  // the record that cannot be read
+  const std::uint64_t at = kSegmentHeaderBytes + kBatchHeaderBytes;  // the unreadable record
   CHECK(report.error().message ==
         fmt::format("journal.0000000001 is damaged at offset {}: the log breaks off here, and goes "
                     "on later",
@@ -108,7 +107,8 @@ TEST_CASE("a damaged journal is not copied as if it were whole") {
   CHECK(copy.names().empty());
 }
 
-TEST_CASE("a flipped bit in the first or last batch of a segment that others follow is refused") {
+TEST_CASE(
+    "a flipped bit in the first or last batch of a segment is refused if other segments follow") {
   const auto journal = several_segments();
   const auto names = journal.names();
   REQUIRE(names.size() >= 5);
@@ -150,7 +150,7 @@ TEST_CASE("a journal without its first segments and without a whole batch is ref
   }
 }
 
-TEST_CASE("a missing segment between others is refused by its name") {
+TEST_CASE("a missing segment between others is refused, and the error names it") {
   const auto journal = several_segments();
   const auto names = journal.names();
   for (std::size_t i = 1; i + 1 < names.size(); ++i) {
@@ -181,7 +181,7 @@ TEST_CASE("a backup that recovery would refuse is refused, and leaves nothing") 
   CHECK(lost > 2);
 }
 
-TEST_CASE("a segment that is missing in a listing makes the copy begin again") {
+TEST_CASE("a segment that is missing in a listing makes the copy start again") {
   TestDisk disk(several_segments().files());
   const std::string oldest = disk.names().front();
   const std::string image = disk.contents(oldest);
@@ -195,9 +195,8 @@ TEST_CASE("a segment that is missing in a listing makes the copy begin again") {
   CHECK(copy.has(oldest));
 }
 
-TEST_CASE("a write that went on while the last segment was read is read again") {
-  // Each disturbance fills more than a segment, so that the data read last is out of date when the
-  // next file is read.
+TEST_CASE("a write in progress while the last segment was read is read again") {
+  // Each disturbance fills more than a segment, so each file is outdated when the next is read.
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
   for (int i = 0; i < 20; ++i) queue->put(100);
@@ -214,7 +213,7 @@ TEST_CASE("a write that went on while the last segment was read is read again") 
   CHECK(opened(copy)->engine().info().jobs.total() >= 20);
 }
 
-TEST_CASE("a segment that has more records at each read is read again") {
+TEST_CASE("a segment that grows at each read is read again") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
   for (int i = 0; i < 30; ++i) {
@@ -224,8 +223,8 @@ TEST_CASE("a segment that has more records at each read is read again") {
   const auto batches = batches_of(disk.contents(segment_name(1)), 1);
   REQUIRE(batches.size() > 20);
   const auto flip = [&](std::size_t batch) { disk.flip(segment_name(1), batches[batch] + 20, 1); };
-  // The backup reads a batch that is incomplete although a later batch is complete; in the next
-  // read the batch is complete, and the next batch is not.
+  // The backup finds an incomplete batch before a complete batch; at the next read that batch is
+  // complete, but the next batch is not.
   std::size_t torn = 10;
   flip(torn);
   Disturbed disturbed(disk, [&] {
@@ -240,7 +239,7 @@ TEST_CASE("a segment that has more records at each read is read again") {
   CHECK(opened(copy)->state() == queue->state());
 }
 
-TEST_CASE("a file that is reused for another segment while it is read makes the copy begin again") {
+TEST_CASE("a file that is reused for another segment while it is read makes the copy start again") {
   FullJournal journal(kSegment);
   TestDisk copy;
   const auto report = back_up(journal.disturbed(), copy, &copy);
@@ -248,7 +247,7 @@ TEST_CASE("a file that is reused for another segment while it is read makes the 
   CHECK(opened(copy)->state() == journal.state());
 }
 
-TEST_CASE("a job's body that looks like a batch ends nothing") {
+TEST_CASE("a job's body that looks like a batch does not end the copy") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegment});
   std::string body(kBatchHeaderBytes, '\0');

@@ -20,7 +20,7 @@ constexpr char kBuried = 3;
 constexpr char kDelayed = 4;
 constexpr char kDeleted = 0;
 
-// Writes a binlog in both layouts, for contents that make.py did not record from beanstalkd.
+// Writes a binlog in either format, with contents that make.py did not record from beanstalkd.
 class Writer {
  public:
   explicit Writer(std::uint32_t version) : is_5_(version == 5) { number(version); }
@@ -77,7 +77,7 @@ class Writer {
   std::string image_;
 };
 
-// A reader and the facts that it emitted.
+// A reader and the facts that it has emitted.
 struct Reading {
   explicit Reading(const WallClock& clock = kNoOffset) : reader(clock, facts) {}
 
@@ -90,7 +90,7 @@ struct Reading {
   BinlogReader reader;
 };
 
-// All files, each of which must be readable to its end.
+// Reads all files, each of which must be readable to its end.
 Reading read_whole(const Golden& golden) {
   Reading reading{};
   for (const auto& [number, image] : golden.files) {
@@ -120,7 +120,7 @@ void check_same(const FoldedJob& job, const SeenJob& seen, Time now) {
   CHECK(whole_seconds(job.place.until - now) <= seen.time_left + 1);
 }
 
-TEST_CASE("the jobs of a real beanstalkd are as it reports them itself") {
+TEST_CASE("the jobs of a real beanstalkd agree with its own report") {
   for (const char* name : kGoldenNames) {
     CAPTURE(name);
     const Golden golden = journal::golden(name);
@@ -143,14 +143,14 @@ TEST_CASE("buried jobs keep the order in which they were buried") {
     const Reading reading = read_whole(golden);
     for (const auto& [tube, order] : golden.buried) CHECK(reading.facts.buried(tube) == order);
   }
-  // Here compaction copied jobs in the order of their ids, and the records of their burials are
+  // Compaction has copied jobs in the order of their ids, and the records of their burials are
   // gone.
   const Golden golden = journal::golden("compacted");
   const auto order = read_whole(golden).facts.buried("graves");
   CHECK(std::ranges::is_permutation(order, golden.buried.at("graves")));
 }
 
-TEST_CASE("the jobs are counted by where they are") {
+TEST_CASE("jobs are counted by state") {
   const Golden golden = journal::golden("states");
   const Reading reading = read_whole(golden);
   BinlogJobs expected;
@@ -163,11 +163,11 @@ TEST_CASE("the jobs are counted by where they are") {
   CHECK(jobs.ready == expected.ready);
   CHECK(jobs.delayed == expected.delayed);
   CHECK(jobs.buried == expected.buried);
-  // In ten years no job is delayed any more.
+  // In ten years no job is still delayed.
   CHECK(reading.reader.jobs(at(golden.now) + std::chrono::hours(87'600)).delayed == 0);
 }
 
-TEST_CASE("the newest file may be cut anywhere: the facts are a prefix") {
+TEST_CASE("a newest file cut anywhere gives a prefix of the facts") {
   for (const char* name : kGoldenNames) {
     CAPTURE(name);
     const Golden golden = journal::golden(name);
@@ -191,7 +191,7 @@ TEST_CASE("the newest file may be cut anywhere: the facts are a prefix") {
   }
 }
 
-TEST_CASE("an older file that is cut is damage, unless none of its records is cut") {
+TEST_CASE("a cut older file is damaged unless it is cut between records") {
   const std::string image = journal::golden("states").files.begin()->second;
   std::set<std::uint64_t> whole;
   for (std::size_t bytes = 1; bytes < image.size(); ++bytes) {
@@ -206,11 +206,11 @@ TEST_CASE("an older file that is cut is damage, unless none of its records is cu
   }
   Reading reading{};
   REQUIRE(reading.read(image, false).ok());
-  // After the version, and after each record except the last.
+  // Cuts after the version, and after each record except the last.
   CHECK(whole.size() == reading.reader.records());
 }
 
-TEST_CASE("with any byte changed, the facts make sense or an error results" *
+TEST_CASE("with any byte changed, the facts are valid or an error results" *
           doctest::test_suite("slow")) {
   for (const char* name : kGoldenNames) {
     const Golden golden = journal::golden(name);
@@ -267,7 +267,7 @@ TEST_CASE("format 5 counts in microseconds, and its records are shorter") {
   CHECK(reading.reader.next_job_id() == 10);
 }
 
-TEST_CASE("times become the clock's own") {
+TEST_CASE("times are converted to the monotonic clock") {
   Writer writer(7);
   writer.add({.id = 1, .state = kDelayed, .tube = "t", .created = 5'000, .deadline = 9'000});
   Reading reading(WallClock{.offset = Duration(8'000)});
@@ -292,7 +292,7 @@ TEST_CASE("seconds are rounded up, and a TTR is at least one") {
   CHECK(reading.job(3).ttr.count == UINT32_MAX);
 }
 
-TEST_CASE("a job that was reserved is ready") {
+TEST_CASE("a reserved job becomes ready") {
   Writer writer(7);
   writer.add({.id = 1, .state = kReserved, .tube = "t"});
   writer.add({.id = 2, .state = kBuried, .tube = "t"}).add({.id = 2, .state = kReserved});
@@ -302,7 +302,7 @@ TEST_CASE("a job that was reserved is ready") {
   CHECK(reading.job(2).place.state == JobState::ready);
 }
 
-TEST_CASE("records of a job without a whole record are ignored, but its id was used") {
+TEST_CASE("records of a job without a whole record are ignored, but its id counts as used") {
   Writer writer(7);
   writer.add({.id = 41, .state = kBuried}).add({.id = 42, .state = kDeleted});
   Reading reading{};
@@ -312,24 +312,24 @@ TEST_CASE("records of a job without a whole record are ignored, but its id was u
   CHECK(reading.reader.next_job_id() == 43);
 }
 
-TEST_CASE("a copy that compaction made leaves a buried job in its place") {
+TEST_CASE("a copy made by compaction leaves a buried job in its place") {
   Writer first(7);
   for (const JobId id : {1U, 2U, 3U}) first.add({.id = id, .tube = "t"});
   for (const JobId id : {2U, 1U, 3U}) first.add({.id = id, .state = kBuried});
   Writer second(7);
   second.add({.id = 2, .state = kBuried, .tube = "t"});
-  second.add({.id = 3, .tube = "t"});  // the job was kicked, and no record of that is left
+  second.add({.id = 3, .tube = "t"});  // the job was kicked, and no record of that remains
   Reading reading{};
   REQUIRE(reading.read(first.image(), false).ok());
   REQUIRE(reading.read(second.image()).ok());
   CHECK(reading.facts.buried("t") == std::vector<JobId>{2, 1});
   Writer third(7);
-  third.add({.id = 2, .state = kBuried});  // buried again: the job is the last now
+  third.add({.id = 2, .state = kBuried});  // buried again: now the last job
   REQUIRE(reading.read(third.image()).ok());
   CHECK(reading.facts.buried("t") == std::vector<JobId>{1, 2});
 }
 
-TEST_CASE("a torn record before nothing but zeros ends any file") {
+TEST_CASE("a torn record followed only by zeros ends any file") {
   Writer writer(7);
   writer.add({.id = 1, .tube = "t", .body = "whole"});
   const std::size_t whole = writer.image().size();
@@ -350,7 +350,7 @@ TEST_CASE("a torn record before nothing but zeros ends any file") {
   }
 }
 
-TEST_CASE("a record that does not read is damage where others follow it") {
+TEST_CASE("an unreadable record is damage if other records follow") {
   Writer writer(7);
   writer.add({.id = 1, .tube = "t", .body = "whole", .created = 1});
   const std::size_t whole = writer.image().size();
@@ -369,13 +369,13 @@ TEST_CASE("a record that does not read is damage where others follow it") {
       hurt(kStruct, '\0'),           // the id
       hurt(kStruct + 7, '\x7f'),     // an id larger than any
       hurt(kStruct + 23, '\x80'),    // the delay, negative
-      hurt(kStruct + 32, '\1'),      // the body's length, shorter than its end
+      hurt(kStruct + 32, '\1'),      // the body's length, shorter than its line end
       hurt(kStruct + 32, '\5'),      // too short
       hurt(kStruct + 34, '\1'),      // beyond the file
       hurt(kStruct + 35, '\x7f'),    // beyond all bounds
       hurt(kStruct + 76, '\5'),      // the state
       hurt(kStruct + 76, '\0'),      // deleted
-      hurt(kStruct + 80 + 4, '\n'),  // the end of the body
+      hurt(kStruct + 80 + 4, '\n'),  // the line end of the body
   };
   for (const std::string& image : images) {
     Reading older{};
@@ -394,7 +394,7 @@ TEST_CASE("of damage in the newest file with records after it nothing is importe
   std::vector<std::size_t> starts;
   for (JobId id = 1; id <= 40; ++id) {
     starts.push_back(writer.image().size());
-    // Bodies of different lengths: a wrong length does not end at the end of another record.
+    // Bodies of different lengths, so a wrong length does not end at the end of another record.
     const std::string body(id * id % 23, 'x');
     writer.add({.id = id, .tube = "mail", .body = body, .created = 1});
     if (id % 4 == 0) writer.add({.id = id - 1, .state = kDeleted, .created = 1});
@@ -403,14 +403,14 @@ TEST_CASE("of damage in the newest file with records after it nothing is importe
   REQUIRE(sound.read(Writer(writer).zeros(2000).image(), true).ok());
   const std::size_t jobs = sound.facts.jobs().size();
   REQUIRE(jobs == 30);
-  // The lengths of the name and of the body, the name, the id and the state: each bit of them, with
-  // zeros at the end of the file and without.
+  // Each bit of the lengths of the name and of the body, the name, the id and the state, with and
+  // without zeros at the end of the file.
   const std::size_t name = 4;
   for (const std::size_t zeros : {0U, 2000U}) {
     const std::string image = Writer(writer).zeros(zeros).image();
     for (const std::size_t field : {std::size_t{0}, 4 + name + 32, 4 + name + 76}) {
       for (unsigned bit = 0; bit < 32; ++bit) {
-        if (field == 4 + name + 76 && bit == 8) break;  // it is one byte
+        if (field == 4 + name + 76 && bit == 8) break;  // the state is one byte
         CAPTURE(zeros);
         CAPTURE(field);
         CAPTURE(bit);
@@ -419,7 +419,7 @@ TEST_CASE("of damage in the newest file with records after it nothing is importe
         Reading newest{};
         const auto torn = newest.read(flipped, true);
         if (torn.ok()) {
-          // A state that a job can have.
+          // Another valid state.
           CHECK_FALSE(torn.value().has_value());
           CHECK(field == 4 + name + 76);
           CHECK(newest.facts.jobs().size() == jobs);
@@ -429,14 +429,14 @@ TEST_CASE("of damage in the newest file with records after it nothing is importe
         constexpr std::string_view kDamaged = "is damaged at byte ";
         REQUIRE(message.starts_with(kDamaged));
         const std::size_t at = std::stoul(message.substr(kDamaged.size()));
-        CHECK(at >= starts[5]);  // a length may read as that of a short record of a deleted job
+        CHECK(at >= starts[5]);  // a length may read as a short record of a deleted job
         CHECK(at < starts[6]);
       }
     }
   }
 }
 
-TEST_CASE("an id that jumps beyond reason is damage, in each record") {
+TEST_CASE("an id that jumps too far is damage, in each record") {
   for (unsigned bit = 44; bit < 64; ++bit) {
     CAPTURE(bit);
     for (const bool is_short : {false, true}) {
@@ -453,7 +453,7 @@ TEST_CASE("an id that jumps beyond reason is damage, in each record") {
           fmt::format("is damaged at byte {}: a job's id is ", at)));
     }
   }
-  // A copy of an old job may precede the newest.
+  // A copy of an old job may precede the newest job.
   Writer writer(7);
   writer.add({.id = 5, .tube = "t"}).add({.id = JobId{1} << 43, .tube = "t"});
   Reading reading{};
@@ -461,7 +461,7 @@ TEST_CASE("an id that jumps beyond reason is damage, in each record") {
   CHECK(reading.facts.jobs().size() == 2);
 }
 
-TEST_CASE("a file that beanstalkd had no time to write to holds nothing") {
+TEST_CASE("a file that beanstalkd has not written to has no jobs") {
   for (const std::size_t bytes : {0U, 1U, 4U, 4096U}) {
     Reading reading{};
     const auto torn = reading.read(std::string(bytes, '\0'), false);
@@ -470,7 +470,7 @@ TEST_CASE("a file that beanstalkd had no time to write to holds nothing") {
   }
 }
 
-TEST_CASE("another format is refused, be the file the newest or not") {
+TEST_CASE("another format is refused, in the newest file or an older one") {
   const auto message = [](const std::string& image) {
     Reading reading{};
     const auto torn = reading.read(image);
@@ -483,7 +483,7 @@ TEST_CASE("another format is refused, be the file the newest or not") {
   CHECK(message(std::string("\0\0\0\5rest", 8)).find("byte order") != std::string::npos);
 }
 
-TEST_CASE("the name of a binlog is its number without zeros before it") {
+TEST_CASE("the name of a binlog has its number without leading zeros") {
   CHECK(binlog_number("binlog.1") == 1);
   CHECK(binlog_number("binlog.4294967296") == 4294967296);
   for (const char* name : {"binlog.", "binlog.0", "binlog.01", "binlog.1x", "binlog.-1",

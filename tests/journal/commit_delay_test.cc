@@ -1,4 +1,4 @@
-// The delay of a commit, in which further changes are likely to arrive.
+// The delay of a commit, during which further changes are likely to arrive.
 #include "journal/commit_delay.h"
 
 #include <doctest/doctest.h>
@@ -18,13 +18,15 @@ TEST_CASE("the first commit does not wait") {
   CHECK_FALSE(delay.waits(1, kNow, true));
 }
 
-TEST_CASE("a client that is alone does not wait") {
+TEST_CASE("a single client does not wait") {
   CommitDelay delay;
   delay.committed(1, 0, 100us, kNow);
   CHECK_FALSE(delay.waits(1, kNow, true));
 }
 
-TEST_CASE("a commit waits until about as many are there as there were, or for two commits' time") {
+TEST_CASE(
+    "a commit waits until about as many facts are pending as before, or for two commits' "
+    "duration") {
   CommitDelay delay;
   delay.committed(24, 24, 100us, kNow);
   CHECK(delay.waits(24, kNow, true));
@@ -33,15 +35,14 @@ TEST_CASE("a commit waits until about as many are there as there were, or for tw
   CHECK_FALSE(delay.waits(24, kNow + 200us, true));
 }
 
-TEST_CASE("it never waits for more than a millisecond") {
+TEST_CASE("a commit never waits for more than a millisecond") {
   CommitDelay delay;
   delay.committed(24, 24, 500ms, kNow);
   CHECK(delay.waits(24, kNow + 999us, true));
   CHECK_FALSE(delay.waits(24, kNow + 1ms, true));
 }
 
-TEST_CASE(
-    "who waited in vain does not wait the next time, and longer not when it is in vain again") {
+TEST_CASE("after a failed wait some commits do not wait, and more after each further failure") {
   CommitDelay delay;
   std::string waits;
   Time now = kNow;
@@ -55,11 +56,11 @@ TEST_CASE(
   CHECK(waits == "w.w...w.......w...............w.........");
 }
 
-TEST_CASE("to have waited for good reason ends that") {
+TEST_CASE("a successful wait ends the pause between waits") {
   CommitDelay delay;
   delay.committed(10, 0, 100us, kNow);
   CHECK(delay.waits(1, kNow, true));
-  CHECK_FALSE(delay.waits(1, kNow + 1ms, true));  // no change arrived
+  CHECK_FALSE(delay.waits(1, kNow + 1ms, true));  // no further change arrived
   delay.committed(10, 0, 100us, kNow);
   CHECK_FALSE(delay.waits(1, kNow, true));
   delay.committed(10, 0, 100us, kNow);
@@ -79,7 +80,7 @@ TEST_CASE("a commit that is not synced waits for one poll of the loop, and not l
   const auto waits = [&] { return delay.waits(1, kNow, false); };
   CHECK_FALSE(waits());  // the first commit
   delay.committed(31, 0, 100us, kNow);
-  // The end of the tick, and that of the next tick's deferred work, before the poll.
+  // The end of the tick, and the deferred work of the next tick before the poll.
   CHECK(waits());
   CHECK(waits());
   CHECK_FALSE(waits());

@@ -1,4 +1,4 @@
-// A journal that is written in one pass.
+// A journal written in one pass.
 #include "journal/copy.h"
 
 #include <algorithm>
@@ -35,14 +35,14 @@ Examined examined(Storage& disk, Collected& collected) {
 
 }  // namespace
 
-TEST_CASE("a copy reads as the facts that were given, with a clean end") {
+TEST_CASE("a copy has the facts that were given and a clean end") {
   std::mt19937_64 random(1);
   TestDisk disk;
   LogCopy copy(disk, settings(8'000));
   std::vector<Fact> facts = sample::every_fact();
   while (facts.size() < 1'000) {
     Fact fact = sample::random_fact(random);
-    // Ids as a queue assigns them.
+    // Ids in the order in which a queue assigns them.
     if (Added* added = added_in(fact)) added->id = facts.size();
     if (auto* key = std::get_if<Remembered>(&fact)) key->id = facts.size();
     if (auto* removed = std::get_if<Removed>(&fact)) removed->id = facts.size();
@@ -71,7 +71,7 @@ TEST_CASE("a copy reads as the facts that were given, with a clean end") {
   for (const auto& [name, contents] : disk.durable_files()) CHECK(contents.size() <= 8'000);
 }
 
-TEST_CASE("a copy of nothing is one empty segment with a clean end") {
+TEST_CASE("a copy without facts is one empty segment with a clean end") {
   TestDisk disk;
   LogCopy copy(disk, settings(1'000));
   copy.use_ids_below(42);
@@ -87,7 +87,7 @@ TEST_CASE("a copy of nothing is one empty segment with a clean end") {
   CHECK(collected.batches()[0].written == sample::kNow);
 }
 
-TEST_CASE("a record larger than a segment has one of its own") {
+TEST_CASE("a record larger than a segment has a segment of its own") {
   TestDisk disk;
   LogCopy copy(disk, settings(1'000));
   copy.fact(Removed{.id = 1});
@@ -103,7 +103,7 @@ TEST_CASE("a record larger than a segment has one of its own") {
   CHECK(found.clean);
 }
 
-TEST_CASE("batches are of a size, and say what was on disk before their segment" *
+TEST_CASE("batches have about the target size, and say what was on disk before their segment" *
           doctest::test_suite("slow")) {
   TestDisk disk;
   LogCopy copy(disk, settings(10U << 20U));
@@ -135,7 +135,7 @@ TEST_CASE("batches are of a size, and say what was on disk before their segment"
   CHECK(std::ranges::count(collected.batches(), true, &BatchHeader::clean) == 1);
 }
 
-TEST_CASE("a copy that cannot be written says so at its end, and writes no more") {
+TEST_CASE("after a failed write a copy writes nothing more, and finish returns the error") {
   TestDisk disk;
   LogCopy copy(disk, settings(1'000));
   disk.fail_after(Operation::store, 1, Outcome::Kind::no_space, "No space left on device");

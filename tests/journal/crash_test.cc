@@ -1,7 +1,7 @@
 // The law of the journal: every acknowledged change is present after a crash at any moment.
 //
-// TUBED_CRASHES sets the number of crashes of the first case; the others do a quarter of them.
-// TUBED_CRASH_SEED sets the first seed, to repeat one life.
+// TUBED_CRASHES sets the number of crashes of the first case; each other case does a quarter as
+// many. TUBED_CRASH_SEED sets the first seed, to repeat a life.
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -20,10 +20,10 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kGenerations = 12;
 constexpr std::uint64_t kMostTicks = 80;
 
-// Reused segments in all runs.
+// Counts the reused segments in all runs.
 std::uint64_t reused = 0;
 
-// An assertion aborts the process: this prints the seed and the crash before.
+// Printed when an assertion aborts the process.
 std::uint64_t seed_alive = 0;
 
 void tell_seed_of_abort(int) {
@@ -57,7 +57,7 @@ void set_fault(JournalLife& life, Random& random) {
 
 enum class Trouble : std::uint8_t { none, faults, small_disk, eaten_disk };
 
-// Runs crash after crash of one seed; returns their number.
+// Runs one crash after another with one seed. Returns their number.
 std::uint64_t live(std::uint64_t seed, Trouble trouble) {
   JournalLife::Nature nature = some_nature(seed);
   nature.faulty = trouble == Trouble::faults || trouble == Trouble::eaten_disk;
@@ -101,16 +101,17 @@ TEST_CASE("a crash loses nothing that was acknowledged, and recovery invents not
   live_through(crashes_wanted(1), Trouble::none);
 }
 
-TEST_CASE("the same holds when an operation has failed before the crash") {
+TEST_CASE("a crash after a failed operation loses nothing that was acknowledged") {
   live_through(crashes_wanted(4), Trouble::faults);
 }
 
-TEST_CASE("the same holds on a disk that is full, or a journal that may not grow") {
+TEST_CASE(
+    "a crash on a full disk, or of a journal that may not grow, loses nothing that was "
+    "acknowledged") {
   live_through(crashes_wanted(4), Trouble::small_disk);
 }
 
-TEST_CASE(
-    "the same holds where dead segments are reused, because another process takes all space") {
+TEST_CASE("a crash while dead segments are reused loses nothing that was acknowledged") {
   reused = 0;
   live_through(crashes_wanted(4), Trouble::eaten_disk);
   CHECK(reused > crashes_wanted(4) / 10);

@@ -1,4 +1,4 @@
-// The parts that the tests of crashes share: how many crashes there are, and when one comes.
+// Shared by the crash tests: how many crashes to simulate, and when.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace tubed::journal {
 
-// The number in a variable of the environment.
+// Returns the number in an environment variable.
 inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* wanted = std::getenv(variable);
   return wanted == nullptr ? otherwise : std::strtoull(wanted, nullptr, 10);
@@ -24,8 +24,7 @@ T one_of(Random& random, const std::array<T, kCount>& choices) {
   return choices[random() % kCount];
 }
 
-// Switches the machine off after some steps: after a few, to hit an operation that has just begun,
-// or after many.
+// Switches the machine off after some steps: few, to hit an operation that has just begun, or many.
 inline void set_crash(TestDisk& disk, Random& random) {
   disk.crash_at(disk.steps() +
                 random() % one_of(random, std::array<std::uint64_t, 3>{10, 100, 600}));

@@ -1,4 +1,4 @@
-// The records that recovery cuts from the end of a log are kept, and salvage reads them.
+// Records that recovery cuts from the end of a log are kept, and salvage reads them.
 #include "journal/cut_files.h"
 
 #include <set>
@@ -17,7 +17,8 @@ namespace {
 using sample::Image;
 using sample::kClock;
 
-// As a server writes it that syncs later or never: no batch says that an earlier fact is durable.
+// The image as a server writes it that syncs later or never: no batch says that an earlier fact is
+// durable.
 std::string never_synced(const Image& image, std::uint64_t sequence) {
   std::string bytes = image.bytes();
   SegmentReader reader(image.bytes(), sequence, WallClock{});
@@ -41,7 +42,7 @@ Examined recovered(TestDisk& disk) {
   return std::move(*found);
 }
 
-// The bodies of all jobs of what salvage makes of the disk.
+// Returns the bodies of all jobs that salvage finds on the disk.
 std::multiset<std::string> salvaged_bodies(TestDisk& disk) {
   const auto before = disk.files();
   TestDisk copy;
@@ -59,7 +60,7 @@ std::multiset<std::string> salvaged_bodies(TestDisk& disk) {
 
 using JobBodies = std::multiset<std::string>;
 
-// Two segments of a log that was never synced; the second batch is damaged. Job 5 was removed.
+// Two segments of a log that was never synced. The second batch is damaged. Job 5 was removed.
 TestDisk with_torn_tail() {
   Image first(1, 0);
   first.batch().fact(cut_job(1, "one")).batch().fact(cut_job(2, "two"));
@@ -88,11 +89,11 @@ TEST_CASE("whole batches that recovery cuts are kept, and salvage copies their j
   CHECK(disk.names() == std::vector<std::string>{"cut.0000000001.0000000001." + cut_at,
                                                  "cut.0000000001.0000000002.0", segment_name(1)});
   CHECK(salvaged_bodies(disk) == JobBodies{"one", "three", "four"});
-  // The log is whole now, and is not cut again.
+  // The log is now whole, and is not cut again.
   CHECK_FALSE(recovered(disk).cut);
 }
 
-TEST_CASE("a job of a cut whose id was used again has another id after a salvage") {
+TEST_CASE("a salvaged job of a cut gets a new id if its id was used again") {
   TestDisk disk = with_torn_tail();
   {
     const auto queue = opened(disk, {.clock = kClock});
@@ -104,13 +105,13 @@ TEST_CASE("a job of a cut whose id was used again has another id after a salvage
   CHECK(salvaged_bodies(disk) == JobBodies{"new two", "new three", "three", "four"});
 }
 
-TEST_CASE("a job that the journal has as well is not copied twice from a cut") {
+TEST_CASE("a job of a cut that the journal also has is not copied") {
   TestDisk disk = with_torn_tail();
   recovered(disk);
   const auto cuts = list_cut_files(disk);
   REQUIRE(cuts);
   REQUIRE(cuts->size() == 2);
-  // The same files once more, as if a later start had cut them again.
+  // The same files again, as if a later start had cut them again.
   for (const CutFile& cut : *cuts) {
     CutFile again = cut;
     again.number = 2;
@@ -129,14 +130,14 @@ TEST_CASE("damage after the mark of tubed 2.0.0, which was not synced, is kept")
   TestDisk stopped(whole);
   CHECK(recovered(stopped).clean);
   CHECK(stopped.names() == std::vector<std::string>{segment_name(1)});
-  // A power cut right after the stop may leave this.
+  // Possible after a power cut right after the stop.
   TestDisk disk(whole);
   disk.flip(segment_name(1), third - 8);
   const Examined found = recovered(disk);
   REQUIRE(found.cut);
   CHECK_FALSE(found.clean);
   CHECK(salvaged_bodies(disk) == JobBodies{"one", "three"});
-  // The mark of this version names the facts as durable: the same damage is refused.
+  // The mark of this version says that the facts are durable: the same damage is refused.
   const Image named = Image(1, 0).batch().fact(cut_job(1, "one")).batch(true);
   TestDisk damaged(TestDisk::Contents{{segment_name(1), named.bytes()}});
   damaged.flip(segment_name(1), kSegmentHeaderBytes + kBatchHeaderBytes + 20);
@@ -144,7 +145,7 @@ TEST_CASE("damage after the mark of tubed 2.0.0, which was not synced, is kept")
   CHECK_FALSE(examine(damaged, kClock, ignore, nullptr).ok());
 }
 
-TEST_CASE("the newest cuts are kept, and older ones removed") {
+TEST_CASE("the newest cuts are kept, and older cuts removed") {
   TestDisk disk;
   { const auto queue = opened(disk, {.sync = Duration::max(), .clock = kClock}); }
   disk = TestDisk(disk.files());
@@ -172,7 +173,7 @@ TEST_CASE("the newest cuts are kept, and older ones removed") {
   }
 }
 
-TEST_CASE("a crash while a cut is kept loses none of it") {
+TEST_CASE("a crash while a cut is being kept loses nothing of it") {
   for (std::uint64_t step = 0;; ++step) {
     CAPTURE(step);
     REQUIRE(step < 100);
@@ -195,7 +196,9 @@ TEST_CASE("a crash while a cut is kept loses none of it") {
   }
 }
 
-TEST_CASE("a disk without room for a cut has it once the log is cut, and serves in any case") {
+TEST_CASE(
+    "a cut for which the disk has no room is kept once the log is cut, and the server starts in "
+    "any case") {
   for (const bool eaten : {false, true}) {
     CAPTURE(eaten);
     TestDisk disk = with_torn_tail();
@@ -205,7 +208,7 @@ TEST_CASE("a disk without room for a cut has it once the log is cut, and serves 
     auto found = examine(disk, kClock, ignore, nullptr);
     REQUIRE(found);
     REQUIRE(repair(disk, *found));
-    // The later segment has its place already.
+    // The later segment has already been moved.
     CHECK(found->cut->kept == "cut.0000000001.*");
     const auto cuts = list_cut_files(disk);
     REQUIRE(cuts);
@@ -215,7 +218,7 @@ TEST_CASE("a disk without room for a cut has it once the log is cut, and serves 
   }
 }
 
-TEST_CASE("a cut file has one name") {
+TEST_CASE("each cut file has exactly one name") {
   const CutFile file{.number = 3, .segment = 7, .offset = 1234};
   CHECK(file.name() == "cut.0000000003.0000000007.1234");
   const auto found = cut_file_of(file.name());

@@ -1,6 +1,6 @@
-// A journal that was damaged on the disk: it is recovered up to some fact, or refused with the
-// file's name. Recovery never returns a state that did not exist, and never silently loses data
-// that, according to the log itself, was on disk.
+// A journal that was damaged on disk is recovered up to some fact, or refused with the file's name.
+// Recovery never returns a state that did not exist, and never silently loses data that, according
+// to the log itself, was on disk.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -23,7 +23,8 @@ struct FoundBatch {
   Lsn lsn;            // the position of the last fact of this batch
 };
 
-// A backup of the disk is refused, and leaves nothing, or recovery accepts the whole of it.
+// Checks that a backup of the disk is refused and leaves nothing, or that recovery accepts it
+// completely.
 void check_backup(TestDisk& disk, const std::string& damage) {
   TestDisk copy;
   if (!back_up(disk, copy, &copy)) {
@@ -62,7 +63,7 @@ class Recorded final : public RecordSink {
     return segment_name(found_.segments[found_.current].sequence);
   }
 
-  // The number of facts in complete batches before this place.
+  // Returns the number of facts in complete batches before this place.
   Lsn facts_before(std::uint64_t segment, std::uint64_t offset) const {
     Lsn lsn = first_lsn_;
     for (const FoundBatch& batch : batches_) {
@@ -73,8 +74,8 @@ class Recorded final : public RecordSink {
     return lsn;
   }
 
-  // Recovers this disk. Returns nothing if recovery refuses it, or the position after the last fact
-  // that was recovered.
+  // Recovers this disk. Returns the position after the last recovered fact, or nothing if recovery
+  // refuses it.
   std::optional<Lsn> recover(TestDisk& disk, const std::string& damage) {
     check_backup(disk, damage);
     const auto revival = revive(disk, life_.clock(), life_.now());
@@ -148,10 +149,9 @@ struct Tally {
   void add(const std::optional<Lsn>& lsn) { ++(lsn ? recovered : refused); }
 };
 
-// Damages the disk in every way that `each_damage` knows for each file, and checks the recovery: no
-// data that was on disk when the last batch was written may be missing. Damage that reaches from
-// the data before the last batch into its header, `reach` bytes from its place on, leaves nothing
-// that says so.
+// Damages each file in every way of `act` and checks the recovery: no data that was on disk when
+// the last batch was written may be missing. Damage of `reach` bytes that extends from the data
+// before the last batch into its header leaves no evidence.
 Tally damage_every_file(
     Recorded& recorded,
     const std::function<void(TestDisk&, const std::string&, std::uint64_t)>& act,
@@ -174,7 +174,7 @@ Tally damage_every_file(
 
 }  // namespace
 
-TEST_CASE("a byte that has changed is noticed, wherever it is" * doctest::test_suite("slow")) {
+TEST_CASE("a changed byte is noticed, wherever it is" * doctest::test_suite("slow")) {
   for (const End end : {End::in_order, End::as_it_is}) {
     Recorded recorded(end == End::in_order ? 1 : 2, end);
     const Tally tally = damage_every_file(
@@ -229,7 +229,7 @@ TEST_CASE("a sector of zeros is noticed") {
   CHECK(tally.refused > 5);
 }
 
-TEST_CASE("a file cut short ends the log there, or is refused if the log went on after it" *
+TEST_CASE("a file cut short ends the log there, or is refused if the log continued after it" *
           doctest::test_suite("slow")) {
   for (const End end : {End::in_order, End::as_it_is}) {
     Recorded recorded(end == End::in_order ? 4 : 5, end);
@@ -252,7 +252,7 @@ TEST_CASE("a file cut short ends the log there, or is refused if the log went on
   }
 }
 
-TEST_CASE("a file that is missing between others is refused") {
+TEST_CASE("a missing file between others is refused") {
   Recorded recorded(6, End::as_it_is);
   const auto& segments = recorded.found().segments;
   REQUIRE(segments.size() >= 3);
@@ -305,7 +305,7 @@ Fact job(JobId id) {
   return sample::added(id, kDefaultTube, "body");
 }
 
-// Three jobs; of those in the first segment one was removed and two were copied, each in its own
+// Three jobs. Of those in the first segment, one was removed and two were copied, each in its own
 // batch.
 struct Compacted {
   Compacted() {
@@ -331,7 +331,7 @@ TEST_CASE("a journal whose older segments were compacted away is whole") {
   CHECK_FALSE(found.value().cut);
 }
 
-TEST_CASE("a missing oldest segment is not taken for one that compaction has removed") {
+TEST_CASE("a lost oldest segment is not mistaken for a segment removed by compaction") {
   Image second(2, 3);
   second.with_jobs({1, 2, 3}).batch().fact(job(4)).zeros(100);
   CHECK(
@@ -351,10 +351,10 @@ TEST_CASE("a missing oldest segment is not taken for one that compaction has rem
   }
 }
 
-TEST_CASE("copies that are lost with the end of the log are noticed") {
+TEST_CASE("lost copies at the end of the log are noticed") {
   const Compacted made;
   const std::string whole = made.second.bytes();
-  // Its records: a batch, a removal, a batch, a copy, a batch, a copy, a batch, a new job.
+  // Its records: batch, removal, batch, copy, batch, copy, batch, new job.
   const auto& starts = made.second.starts();
   for (std::size_t record = 0; record < starts.size(); ++record) {
     CAPTURE(record);
@@ -363,7 +363,7 @@ TEST_CASE("copies that are lost with the end of the log are noticed") {
     std::string lost = whole;
     std::fill(lost.begin() + static_cast<long>(starts[record]), lost.end(), '\0');
     for (std::string* image : {&torn, &lost}) {
-      // No record after it proves that it was on the disk.
+      // No later record proves that it was on disk.
       image->resize(record < 6 ? starts[6] : image->size());
       const std::string error = error_of({{segment_name(2), *image}});
       CHECK(error.empty() == (record >= 6));
@@ -385,7 +385,7 @@ TEST_CASE("a batch counts whole or not at all, and is cut off when it is torn") 
   Image image(1, 0);
   image.batch().fact(job(1)).batch().fact(job(2)).fact(Removed{.id = 1}).fact(job(3));
   const std::size_t second = image.starts()[2];
-  // Up to the last record's fields: the record ends with zeros, and zeros may follow.
+  // Up to the fields of the last record, which ends with zeros; zeros may follow.
   for (std::size_t bytes = second + 1; bytes < image.starts().back() + 60; ++bytes) {
     for (const std::size_t zeros : {0U, 8U, 200U}) {
       CAPTURE(bytes);
@@ -439,7 +439,7 @@ TEST_CASE("a fact after the last of its batch ends the log") {
   CHECK(found.value().cut->reason == "a fact stands in no group");
 }
 
-TEST_CASE("without one whole batch a log is empty, if no segment can have been before it") {
+TEST_CASE("a log without a whole batch is empty if no segment can have preceded it") {
   for (const std::uint64_t sequence : {1U, 2U}) {
     Image image(sequence, 0);
     image.batch().fact(job(1)).fact(job(2));

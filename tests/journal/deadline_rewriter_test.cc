@@ -1,4 +1,4 @@
-// The wall clock is stepped, or runs on while monotonic time stops: after a restart each delay and
+// The wall clock is stepped, or runs while monotonic time stops: after a restart each delay and
 // each pause has the same time left as before.
 #include <algorithm>
 #include <random>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A queue on a machine whose clock is set.
+// A queue on a machine whose clock can be set.
 class SteppedQueue {
  public:
   explicit SteppedQueue(const JournaledQueue::Settings& settings = {}) : settings_(settings) {
@@ -28,13 +28,14 @@ class SteppedQueue {
   JournaledQueue* operator->() { return queue_.get(); }
   TestDisk& disk() { return disk_; }
 
-  // Like the first tick after a step: the journal notices the step, and has written nothing yet.
+  // Acts like the first tick after a step: the journal notices the step but has written nothing
+  // yet.
   void step_clock(Duration by) {
     settings_.clock.offset += by;
     queue_->step_clock(settings_.clock);
   }
 
-  // A kill and a restart at the same wall time, with a new monotonic clock.
+  // Kills and restarts the server at the same wall time, with a new monotonic clock.
   void restart() {
     settings_.clock.offset += queue_->now() - JournaledQueue::kStart;
     queue_.reset();
@@ -46,7 +47,7 @@ class SteppedQueue {
     queue_->engine().pause(queue_->now(), tube, {duration}, *queue_);
   }
 
-  // All jobs and pauses: the state, and the remaining whole seconds.
+  // Returns all jobs and pauses with their states and remaining whole seconds.
   std::string deadlines() {
     struct Ids final : FactSink {
       void fact(const Fact& fact) override {
@@ -61,7 +62,7 @@ class SteppedQueue {
       const auto job = engine.job_info(queue_->now(), id);
       text += fmt::format("{} {} {}\n", id, name_of(job->state), whole_seconds(job->time_left));
     }
-    std::set<std::string> pauses;  // tubes may be created in another order
+    std::set<std::string> pauses;  // sorted, because tubes may be created in another order
     engine.for_each_tube([&](std::string_view name) {
       const auto left = engine.tube_info(queue_->now(), name)->pause_left;
       if (left > Duration::zero()) pauses.insert(fmt::format("{} {}\n", name, whole_seconds(left)));
@@ -82,7 +83,7 @@ std::uint64_t records(SteppedQueue& queue) {
 
 }  // namespace
 
-TEST_CASE("a stepped wall clock changes no delay and no pause, also after a restart") {
+TEST_CASE("a stepped wall clock changes no delay and no pause, not even after a restart") {
   for (const Duration step : {Duration(1h), Duration(-1h), Duration(600ms), Duration(-24h * 365)}) {
     CAPTURE(step.count());
     SteppedQueue queue;
@@ -103,20 +104,20 @@ TEST_CASE("a stepped wall clock changes no delay and no pause, also after a rest
   }
 }
 
-TEST_CASE("a delay and a pause that have ended do not come back with a clock that is set back") {
+TEST_CASE("a delay and a pause that have ended do not reappear when the clock is set back") {
   SteppedQueue queue;
   queue->put(10, 0, Seconds{5});
   queue->put(10, 0, Seconds{6});
   queue.pause("slow", Seconds{5});
   queue->pass(6s);
-  REQUIRE(queue->reserve() == 1);  // the state of rest is on disk as before
+  REQUIRE(queue->reserve() == 1);  // the state of rest on disk is unchanged
   queue.step_clock(-1h);
   queue->settle();
   queue.restart();
   CHECK(queue.deadlines() == "1 ready 0\n2 ready 0\n");
 }
 
-TEST_CASE("monotonic time that stops while the wall clock goes on counts for no delay") {
+TEST_CASE("time during which the monotonic clock stops does not count for a delay") {
   SteppedQueue queue;
   queue->put(10, 0, Seconds{100});
   queue->settle();
@@ -152,7 +153,7 @@ TEST_CASE("a clock that drifts is followed when it matters, however small its st
   CHECK(std::chrono::abs(left - 1000s) <= 500ms);
 }
 
-TEST_CASE("no tick writes, or looks at, more than a slice" * doctest::test_suite("slow")) {
+TEST_CASE("no tick writes or examines more than a slice" * doctest::test_suite("slow")) {
   SteppedQueue queue({.segment_bytes = 1 << 20});
   constexpr std::uint64_t kReadyJobs = 30'000;
   constexpr std::uint64_t kDelayedJobs = 20'000;
@@ -171,7 +172,7 @@ TEST_CASE("no tick writes, or looks at, more than a slice" * doctest::test_suite
     queue->journal().flush();
     most_records = std::max(most_records, records(queue) - written);
     most_looks = std::max(most_looks, queue->delays_asked() - asked);
-    queue->put(1);  // others continue meanwhile
+    queue->put(1);  // other clients continue meanwhile
     queue->disk_work();
   }
   CHECK(most_records <= (64 << 10) / kPlacedBytes + 2);
@@ -183,7 +184,7 @@ TEST_CASE("no tick writes, or looks at, more than a slice" * doctest::test_suite
   CHECK(queue->engine().job_info(queue->now(), kReadyJobs + kDelayedJobs)->time_left == 1000s);
 }
 
-TEST_CASE("a step while the last one is still being followed begins again") {
+TEST_CASE("a step during a rewrite starts the rewrite again") {
   SteppedQueue queue;
   for (int i = 0; i < 5'000; ++i) queue->put(10, 0, Seconds{1000});
   queue->settle();
@@ -242,7 +243,7 @@ TEST_CASE("on a full disk the deadlines wait for room, and a stop does not wait 
   }
 }
 
-TEST_CASE("rewritten deadlines leave the reserve, also before the disk has refused to grow") {
+TEST_CASE("rewritten deadlines do not use the reserve, even before the disk has refused to grow") {
   SteppedQueue queue({.segment_bytes = 16 << 10});
   std::vector<JobId> jobs;
   for (int i = 0; i < 2'000; ++i) jobs.push_back(queue->put(10, 0, Seconds{1000}));
@@ -258,7 +259,7 @@ TEST_CASE("rewritten deadlines leave the reserve, also before the disk has refus
   }
 }
 
-TEST_CASE("each deadline is rewritten in spite of clients and compaction" *
+TEST_CASE("each deadline is rewritten despite clients and compaction" *
           doctest::test_suite("slow")) {
   for (std::uint32_t seed = 1; seed <= 20 / kOneIn; ++seed) {
     CAPTURE(seed);

@@ -23,7 +23,7 @@ class Disturbed final : public Storage {
     return files;
   }
   Result<FileId> open(const std::string& name) override { return disk_.open(name); }
-  // The file stays open, because the disk closes none while the server writes to it.
+  // The file stays open, because the disk closes no files while the server writes.
   void close(FileId) override {}
   Result<std::string> read(FileId file) override {
     disturb_();

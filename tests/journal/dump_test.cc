@@ -1,4 +1,4 @@
-// A journal as text.
+// Dumps of a journal.
 #include "journal/dump.h"
 
 #include <limits>
@@ -58,7 +58,7 @@ std::string described(TestDisk& disk) {
 
 }  // namespace
 
-TEST_CASE("a body is printed when it is asked for, on one line") {
+TEST_CASE("a body is printed on request, on one line") {
   const Added added = std::get<Added>(sample::every_fact()[2]);
   CHECK(line_of(added) ==
         "journal.0000000001:64 added id=3 tube=\"b\" state=buried pri=4294967295 delay=0 order=7 "
@@ -68,7 +68,7 @@ TEST_CASE("a body is printed when it is asked for, on one line") {
             .ends_with(R"( kicks=5 body="\x00\x0d\x0a\xff\x01\x80 \"\\x\x00\x00\x00")"));
 }
 
-TEST_CASE("a text in quotes has printable characters of ASCII only") {
+TEST_CASE("a quoted text has only printable ASCII characters") {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<char>(byte));
   const std::string line = line_of(sample::added(1, "a", bytes), Bodies::text);
@@ -77,7 +77,7 @@ TEST_CASE("a text in quotes has printable characters of ASCII only") {
   CHECK(line.find(R"(|}~\x7f\x80)") != std::string::npos);
 }
 
-TEST_CASE("times are printed in UTC, whichever they are") {
+TEST_CASE("all times are printed in UTC") {
   CHECK(utc_text(0) == "1970-01-01T00:00:00.000000000Z");
   CHECK(utc_text(-1) == "1969-12-31T23:59:59.999999999Z");
   CHECK(utc_text(951'782'400'000'000'000) == "2000-02-29T00:00:00.000000000Z");
@@ -107,7 +107,7 @@ TEST_CASE("a dump has a line for each segment and each record") {
   CHECK(begins(lines[7], "journal.0000000002:0 segment"));
 }
 
-TEST_CASE("a dump prints where damage is, and continues after it") {
+TEST_CASE("a dump reports damage with its place, and continues after it") {
   TestDisk disk(TestDisk::Contents{{segment_name(1), removals(1).bytes()}});
   disk.flip(segment_name(1), 138);
   const Lines lines = lines_of(disk);
@@ -117,7 +117,7 @@ TEST_CASE("a dump prints where damage is, and continues after it") {
   CHECK(begins(lines[3], "journal.0000000001:160 group number=11"));
 }
 
-TEST_CASE("a dump reads after a damaged header, and not after one of another version") {
+TEST_CASE("a dump reads a segment with a damaged header, but not one of another version") {
   TestDisk disk(TestDisk::Contents{{segment_name(1), removals(1).bytes()}});
   disk.flip(segment_name(1), 20);
   Lines lines = lines_of(disk);
@@ -144,7 +144,7 @@ TEST_CASE("a file that cannot be read is reported, and the others are printed") 
   CHECK(begins(lines[0], "journal.0000000001 cannot be read: "));
 }
 
-TEST_CASE("a summary says how the journal ended") {
+TEST_CASE("a summary says how the journal ends") {
   TestDisk none;
   CHECK(described(none) == "no segment: the journal is new\n");
   TestDisk disk(TestDisk::Contents{{segment_name(4), removals(4).batch(true).bytes()}});

@@ -1,4 +1,4 @@
-// A journal on a disk that is full: its files are reused while a tool reads it.
+// A journal on a full disk, whose files are reused while a tool reads it.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class FullJournal {
     disk_.eat_space();
   }
 
-  // The disk as a tool reads it. When it reads the first file, all files are open; then the jobs
-  // but kKeptJobs are removed, and their files are reused.
+  // The disk as a tool reads it. At the first read of a file, when all files are open, all jobs
+  // except kKeptJobs are removed, and their files are reused.
   Storage& disturbed() { return disturbed_; }
   std::string state() { return queue_->state(); }
 
@@ -37,7 +37,7 @@ class FullJournal {
     return disk_;
   }
   void disturb() {
-    if (++looks_ != 2) return;  // the first look is at the names
+    if (++looks_ != 2) return;  // the first disturbance is at the listing
     const std::uint64_t before = disk_.count(Operation::reuse);
     for (std::size_t i = 0; i + kKeptJobs < jobs_.size(); ++i) {
       queue_->remove(jobs_[i]);

@@ -1,6 +1,6 @@
 // The bytes of each version of the format, which every later version must be able to read.
 //
-// The case "write the goldens that are not there" created the files; it runs only with --no-skip
+// The case "write the goldens that are not there" creates the files. It runs only with --no-skip
 // and replaces no file.
 #include <filesystem>
 #include <fstream>
@@ -22,7 +22,7 @@ namespace {
 using sample::Image;
 using sample::kClock;
 
-// The content of the goldens of a version: each kind and state that it has.
+// The contents of the goldens of a version: each of its kinds and states.
 struct Version {
   std::uint32_t number;
   std::vector<Fact> facts;
@@ -36,8 +36,7 @@ std::vector<Version> versions() {
           {3, sample::every_fact_of_version_3()}};
 }
 
-// Two batches, and in the second segment, which has the facts of later versions, a clean end and
-// unused space.
+// Two batches. The second segment has facts of later versions, a clean end and unused space.
 TestDisk::Contents written(const Version& version) {
   const std::vector<Fact>& facts = version.facts;
   Image first(1, 0);
@@ -77,7 +76,7 @@ TestDisk golden_disk(const Version& version) {
 
 }  // namespace
 
-TEST_CASE("each version is written as in its goldens, to the byte") {
+TEST_CASE("each version is written exactly as its goldens") {
   for (const Version& version : versions()) {
     for (const auto& file : written(version)) {
       CAPTURE(version.number);
@@ -104,7 +103,7 @@ TEST_CASE("the goldens name their version, whose format reads them") {
   }
 }
 
-TEST_CASE("the goldens read as the facts that were written") {
+TEST_CASE("reading the goldens gives the facts that were written") {
   for (const Version& version : versions()) {
     TestDisk disk = golden_disk(version);
     sample::Collected collected;
@@ -121,7 +120,7 @@ TEST_CASE("the goldens read as the facts that were written") {
   }
 }
 
-TEST_CASE("the goldens are dumped as their texts") {
+TEST_CASE("dumping the goldens gives their texts") {
   for (const Version& version : versions()) {
     TestDisk disk = golden_disk(version);
     CHECK(dump_text(disk) == read_golden(version, "dump.txt"));

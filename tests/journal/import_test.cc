@@ -25,7 +25,7 @@ Contents golden_files(const std::string& name) {
   return binlogs_of(golden(name));
 }
 
-// Small segments, so that the journal has several.
+// Small segments, to make several of them.
 LogCopy::Settings settings() {
   return {.directory = 77,
           .segment_bytes = 2048,
@@ -45,7 +45,7 @@ Imported import_on(TestDisk& disk) {
   return {std::move(result), std::move(log)};
 }
 
-// The result of a recovery of the journal.
+// The result of recovering the journal.
 class Recovered final : public RecordSink {
  public:
   explicit Recovered(TestDisk& disk) {
@@ -64,7 +64,7 @@ class Recovered final : public RecordSink {
   FoldedJobs jobs;
 };
 
-// The jobs of binlogs, without a journal in between.
+// Returns the jobs of binlogs, without a journal in between.
 FoldedJobs jobs_of(const Contents& binlogs) {
   std::map<std::uint64_t, std::string> files;
   for (const auto& [name, image] : binlogs) files.emplace(binlog_number(name).value(), image);
@@ -87,7 +87,7 @@ Contents without_segments(Contents files) {
   return files;
 }
 
-// All binlogs are converted and moved, and no other file exists.
+// Checks that all binlogs were converted and moved, and no other file exists.
 void check_finished(TestDisk& disk, const Contents& binlogs) {
   CHECK(without_segments(disk.files()) == in_imported(binlogs));
   const Recovered recovered(disk);
@@ -97,7 +97,7 @@ void check_finished(TestDisk& disk, const Contents& binlogs) {
   CHECK(recovered.jobs.jobs() == jobs_of(binlogs).jobs());
 }
 
-TEST_CASE("the binlogs become a journal of the same jobs, and lie untouched in imported/") {
+TEST_CASE("the binlogs become a journal of the same jobs, and are moved unchanged to imported/") {
   for (const char* name : kGoldenNames) {
     CAPTURE(name);
     const Golden golden = journal::golden(name);
@@ -115,7 +115,7 @@ TEST_CASE("the binlogs become a journal of the same jobs, and lie untouched in i
   }
 }
 
-TEST_CASE("where there are no binlogs nothing is done") {
+TEST_CASE("without binlogs nothing is done") {
   for (const Contents& files :
        {Contents{}, Contents{{"journal.0000000001", "of anything"}, {"binlog.x", "not one"}}}) {
     TestDisk disk(files);
@@ -137,7 +137,7 @@ TEST_CASE("a second start finds nothing to do") {
   CHECK(disk.files() == after);
 }
 
-TEST_CASE("binlogs beside a journal are refused, and nothing changes") {
+TEST_CASE("binlogs next to a journal are refused, and nothing changes") {
   Contents files = golden_files("restarted");
   files.emplace("journal.0000000003", "of anything");
   TestDisk disk(files);
@@ -150,7 +150,7 @@ TEST_CASE("binlogs beside a journal are refused, and nothing changes") {
   CHECK(disk.files() == files);
 }
 
-TEST_CASE("a gap between the binlogs is refused by its number; an empty file fills it") {
+TEST_CASE("a gap between the binlogs is refused with its number; an empty file fills it") {
   Contents files = golden_files("states");
   REQUIRE(files.erase("binlog.2") == 1);
   TestDisk disk(files);
@@ -166,7 +166,7 @@ TEST_CASE("a gap between the binlogs is refused by its number; an empty file fil
 }
 
 TEST_CASE("binlogs are read in the order of their numbers") {
-  // As text, 10 sorts before 9.
+  // In text order, 10 precedes 9.
   Contents files;
   std::uint64_t number = 8;
   for (const auto& [old_number, image] : golden("states").files) {
@@ -178,7 +178,7 @@ TEST_CASE("binlogs are read in the order of their numbers") {
   CHECK(Recovered(disk).jobs.jobs() == jobs_of(golden_files("states")).jobs());
 }
 
-TEST_CASE("damage is reported with file and place, and the directory stays as it was") {
+TEST_CASE("damage is reported with file and place, and the directory is unchanged") {
   Contents files = golden_files("states");
   files.at("binlog.3").resize(1999);
   TestDisk disk(files);
@@ -213,7 +213,7 @@ TEST_CASE("a marker without its files is reported, and nothing changes") {
   }
 }
 
-TEST_CASE("the output of an interrupted import is written again") {
+TEST_CASE("the journal of an interrupted import is written again") {
   Contents files = golden_files("states");
   TestDisk disk(files);
   disk.place("import.begun", "");
@@ -233,14 +233,14 @@ TEST_CASE("a binlog in imported/ is never replaced") {
   REQUIRE_FALSE(imported.result.ok());
   CHECK(disk.contents("imported/binlog.2") == "an older one");
   CHECK(disk.contents("binlog.2") == files.at("binlog.2"));
-  // The next start continues once the obstacle is removed.
+  // The next start continues when the obstacle has been removed.
   disk.lose("imported/binlog.2");
   REQUIRE(import_on(disk).result.ok());
   files.erase("imported/binlog.2");
   check_finished(disk, files);
 }
 
-// No binlog is removed or changed, whether it was moved or not.
+// Checks that no binlog was removed or changed, whether or not it was moved.
 void check_all_there(const Contents& files, const Contents& binlogs) {
   for (const auto& binlog : binlogs) {
     const std::string& name = binlog.first;
@@ -253,7 +253,9 @@ void check_all_there(const Contents& files, const Contents& binlogs) {
   }
 }
 
-TEST_CASE("cut off at any step, even twice, the next start finishes and no binlog is lost") {
+TEST_CASE(
+    "after an interruption at any step, even twice, the next start finishes and no binlog is "
+    "lost") {
   const Contents binlogs = golden_files("states");
   TestDisk whole(binlogs);
   REQUIRE(import_on(whole).result.ok());
@@ -268,7 +270,7 @@ TEST_CASE("cut off at any step, even twice, the next start finishes and no binlo
       CHECK_FALSE(import_on(disk).result.ok());
       TestDisk second = disk.after_crash(random, fate);
       check_all_there(second.files(), binlogs);
-      // A step within the remaining steps.
+      // One of the remaining steps.
       second.crash_at(second.steps() + random() % (steps + 5));
       if (!import_on(second).result.ok()) {
         TestDisk third = second.after_crash(random, fate);
@@ -283,7 +285,7 @@ TEST_CASE("cut off at any step, even twice, the next start finishes and no binlo
   }
 }
 
-TEST_CASE("when any operation fails the start fails, and the next one finishes") {
+TEST_CASE("when any operation fails the start fails, and the next start finishes") {
   const Contents binlogs = golden_files("compacted");
   for (const Operation operation : {Operation::list, Operation::open, Operation::read,
                                     Operation::store, Operation::remove_now, Operation::move}) {
@@ -306,7 +308,7 @@ TEST_CASE("when any operation fails the start fails, and the next one finishes")
   }
 }
 
-TEST_CASE("a disk without space for the journal leaves the binlogs alone") {
+TEST_CASE("a disk without space for the journal leaves the binlogs unchanged") {
   const Contents binlogs = golden_files("states");
   TestDisk disk(binlogs);
   disk.set_capacity(disk.total_bytes() + 3000);

@@ -17,7 +17,7 @@ void shift(Placement& place, Duration by) {
   if (place.state == JobState::delayed && place.until != kNever) place.until += by;
 }
 
-// A fact with the times of another clock.
+// Converts the times of a fact to another clock.
 Fact shifted(Fact fact, Duration by) {
   if (Added* added = added_in(fact)) {
     added->created += by;
@@ -40,7 +40,7 @@ std::string text(std::uint64_t number) {
   return std::to_string(number);
 }
 
-// Of one cause, one after the other.
+// True if the two consecutive facts have one cause.
 bool are_halves(const Fact& before, const Fact& after) {
   const auto* removed = std::get_if<Removed>(&before);
   const auto* marked = std::get_if<PlacedWithMarks>(&before);
@@ -48,16 +48,16 @@ bool are_halves(const Fact& before, const Fact& after) {
   const auto* moved = std::get_if<Moved>(&after);
   if (placed != nullptr && moved != nullptr) return placed->id == moved->id;
   if (removed == nullptr) return false;
-  if (moved != nullptr) return true;  // its key had a cooldown there, which has ended
-  if (std::holds_alternative<AddedWithTags>(after)) return true;  // likewise
+  if (moved != nullptr) return true;  // the key had an expired cooldown there
+  if (std::holds_alternative<AddedWithTags>(after)) return true;  // the same
   const auto* remembered = std::get_if<Remembered>(&after);
   return remembered != nullptr && remembered->id == removed->id;
 }
 
-// Of queues that serve no client, so that their durable state has reservations.
+// For queues that serve no client, so their durable state includes reservations.
 NullLog nowhere;
 
-// The first line that differs.
+// Returns the first line that differs.
 std::string difference(const engine::Lines& found, const engine::Lines& expected) {
   const auto [in_found, in_expected] =
       std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
@@ -222,7 +222,7 @@ std::string JournalLife::story() const {
 
 bool JournalLife::boot() {
   remember("boot");
-  // Another boot of the machine: its monotonic clock starts again.
+  // The machine has booted again, so its monotonic clock starts again.
   options_.clock.offset = Duration(wall_ - static_cast<std::int64_t>(below(100)) * kSecond);
   if (nature_.shuffled) disk_.shuffle(random_());
   auto revival = revive(disk_, options_.clock, now());
@@ -242,7 +242,7 @@ bool JournalLife::boot() {
   if (problem_) return false;
 
   engine_ = std::move(revival->engine);
-  // A queue that was in a cluster, and is no longer, gives back the jobs that were held.
+  // A queue that has left a cluster releases the jobs that were held.
   options_.reservations = nature_.entries && below(5) > 0;
   entry_.clear();
   applied_ = revival->found.applied.value_or(Applied{});
@@ -286,7 +286,7 @@ void JournalLife::check_revival(const Revival& revival) {
   if (options_.reservations) check_entries(revival.found);
 }
 
-// No part of an entry is there without the rest.
+// Checks that no entry is there in part.
 void JournalLife::check_entries(const Examined& found) {
   const auto last = history_.last_before(found.next_lsn);
   if (!last) return;
@@ -310,7 +310,7 @@ void JournalLife::fact(const Fact& fact) {
   entry_.emplace_back(fact);
 }
 
-// An entry is more than a unit.
+// An entry spans more than one unit.
 void JournalLife::begin_unit() {
   if (options_.reservations) return;
   unit_begin_ = journal_->appended();
@@ -323,7 +323,7 @@ void JournalLife::end_unit() {
   history_.add_unit(unit_begin_, journal_->appended());
 }
 
-// A few commands have no facts.
+// Some commands emit no facts.
 void JournalLife::end_entry() {
   if (entry_.empty()) return;
   std::uint64_t bytes = kAppliedBytes;

@@ -2,15 +2,15 @@
 // with the conditions that must hold after each.
 //
 // Each boot checks the law: the recovered state is the state after some prefix of the emitted
-// facts, and the prefix contains at least the acknowledged facts. The clients keep a record of
-// their own: a job whose put was acknowledged exists with its body, a job whose delete was
+// facts, and the prefix contains at least the acknowledged facts. The clients keep their own
+// record: a job whose put was acknowledged exists with its body, a job whose delete was
 // acknowledged does not exist, and no id is used twice.
 //
-// No unit of facts is there in part, and no pair of facts of one cause that would be half of a
-// change (History::torn_after() knows these pairs without the units).
+// No unit of facts may exist in part, and no pair of facts with one cause may be split
+// (History::torn_after() knows these pairs without the units).
 //
-// In some lives the queue records reservations and the facts of each command are an entry of a
-// replicated log: they and their `Applied` are there together or not at all.
+// In some lives the queue records reservations, and the facts of each command are an entry of a
+// replicated log: they and their `Applied` exist together or not at all.
 #pragma once
 
 #include <deque>
@@ -36,29 +36,28 @@ struct Revival {
 };
 Result<Revival> revive(Storage& storage, const WallClock& clock, Time now);
 
-// Equal exactly if the durable states are equal.
+// Two results are equal exactly if the durable states are equal.
 engine::Lines durable_state(const engine::Engine& engine, Time now);
 
-// The facts emitted since some state, so that the state after any number of them can be built
-// again.
+// The facts emitted since some state. The state after any number of them can be rebuilt.
 class History {
  public:
-  // Starts with this state, at which the log has position `lsn`.
+  // Starts with this state, at log position `lsn`.
   void begin(const engine::Engine& engine, Lsn lsn, const WallClock& clock, Time now);
-  // `lsn` is the position of the log after the fact.
+  // `lsn` is the log position after the fact.
   void add(const Fact& fact, Lsn lsn, Time now);
-  // The facts from now on have another cause.
+  // The following facts have another cause.
   void begin_cause() { ++cause_; }
-  // The facts from one position to the other are a unit.
+  // The facts between these positions are a unit.
   void add_unit(Lsn begin, Lsn end) { units_.emplace_back(begin, end); }
-  // Why a log that ends at that position has a half of a change. Nothing: it has none.
+  // Returns why a log that ends at this position has half of a change, or nothing.
   std::optional<std::string> torn_after(Lsn lsn) const;
 
   Lsn first() const { return first_; }
   Lsn last() const { return facts_.empty() ? first_ : facts_.back().lsn; }
-  // The last fact before that position of the log; nothing: none was added before it.
+  // Returns the last fact before this log position, or nothing if the history has no earlier fact.
   std::optional<Fact> last_before(Lsn lsn) const;
-  // The state for a process with that clock. Precondition: `lsn` is not before first().
+  // Returns the state for a process with this clock. Precondition: `lsn` is not before first().
   std::unique_ptr<engine::Engine> state_at(Lsn lsn, const WallClock& clock, Time now) const;
 
  private:
@@ -79,14 +78,14 @@ class History {
 // The clients' own record of their jobs.
 class ClientBooks {
  public:
-  // `lsn` is the position of the log at which the replies were made.
+  // `lsn` is the log position at which the replies were made.
   void note(const std::vector<ScriptedLoad::Reply>& replies, Lsn lsn);
-  // Compares the queue with all changes acknowledged up to that position. Nothing: they agree.
+  // Compares the queue with all changes acknowledged up to this position. Returns nothing if they
+  // agree.
   std::optional<std::string> check(const engine::Engine& engine, Lsn acknowledged) const;
-  // Adopts the queue's state for changes that were not acknowledged: they are forgotten or
-  // recorded.
+  // Adopts the state of the queue for changes that were not acknowledged: records or forgets them.
   void settle(const engine::Engine& engine, Lsn acknowledged);
-  // A fault that note() has found.
+  // Returns a fault that note() has found.
   const std::optional<std::string>& problem() const { return problem_; }
 
  private:
@@ -109,7 +108,7 @@ class JournalLife final : public FactSink, public JournalHost {
     std::uint64_t max_bytes = 0;
     ScriptedLoad::Habits habits;
     bool shuffled = false;
-    bool faulty = false;  // the journal may fail without this being a problem
+    bool faulty = false;  // a failure of the journal is not a problem
     bool entries = false;
   };
 
@@ -121,19 +120,19 @@ class JournalLife final : public FactSink, public JournalHost {
   const WallClock& clock() const { return options_.clock; }
   Time now() const override;
 
-  // Starts a new process: it recovers, checks the result, repairs the directory and serves. False:
-  // the machine went off meanwhile, or a problem was found.
+  // Starts a new process: it recovers, checks the result, repairs the directory and serves. Returns
+  // false if the machine was switched off meanwhile or a problem was found.
   bool boot();
-  // One tick of the loop; the disk does a random part of its operations.
+  // Runs one tick of the loop; the disk does a random part of its operations.
   void tick();
-  // Ends the process in an orderly way.
+  // Ends the process properly.
   void stop();
   // Ends the process at once.
   void crash(Fate fate);
 
-  // A violated condition, with the place where it was found. Nothing: none was found.
+  // Returns a violated condition and where it was found, or nothing.
   const std::optional<std::string>& problem() const { return problem_; }
-  // The last operations of the disk, and the events of the process.
+  // Returns the last operations of the disk and events of the process.
   std::string story() const;
 
   void fact(const Fact& fact) override;
@@ -175,11 +174,11 @@ class JournalLife final : public FactSink, public JournalHost {
   ScriptedLoad load_;
   History history_;
   ClientBooks books_;
-  std::vector<OwnedFact> entry_;  // the facts of the command that runs
+  std::vector<OwnedFact> entry_;  // facts of the current command
   Applied applied_;               // of the last entry
   Lsn acknowledged_ = 0;          // at the last crash
   Lsn durable_ = 0;               // as last seen
-  Lsn unit_begin_ = 0;            // of the unit that has begun
+  Lsn unit_begin_ = 0;            // start of the open unit
   bool stopped_in_order_ = false;
   bool moved_ = false;
   bool failed_ = false;

@@ -1,4 +1,4 @@
-// The commit: when facts become durable, the cost of a tick, and the effects of a failure.
+// Commits: when facts become durable, the cost of a tick, and the effects of a failure.
 #include <algorithm>
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ std::string state_after(TestDisk& disk, Fate fate) {
 
 }  // namespace
 
-TEST_CASE("all facts of a tick go out in one write and, with always, one sync") {
+TEST_CASE("all facts of a tick are written with one write and, with always, one sync") {
   TestDisk disk;
   const auto queue = opened(disk);
   const auto writes = disk.count(Operation::write);
@@ -53,7 +53,7 @@ TEST_CASE("a segment gets version 2 with the first record that needs it") {
   queue->engine().flush(queue->now(), kDefaultTube, *queue);
   queue->settle();
   CHECK(disk.count(Operation::write) == writes + 3);
-  // A server that flushes no more writes version 1 again.
+  // A server that no longer flushes writes version 1 again.
   for (int i = 0; i < 10; ++i) {
     queue->put(5000);
     queue->settle();
@@ -64,7 +64,7 @@ TEST_CASE("a segment gets version 2 with the first record that needs it") {
   CHECK(state_after(disk, Fate::power_loss) == queue->state());
 }
 
-TEST_CASE("a segment gets version 3 with the first reservation that is recorded") {
+TEST_CASE("a segment gets version 3 with the first recorded reservation") {
   TestDisk disk;
   const auto queue = opened(disk, {.reservations = true});
   const auto version = [&] { return version_of(disk.contents(segment_name(1))); };
@@ -79,7 +79,7 @@ TEST_CASE("a segment gets version 3 with the first reservation that is recorded"
   CHECK(version() == 3);
 }
 
-TEST_CASE("a version that a crash has left half raised is raised again, and not lowered") {
+TEST_CASE("a version that a crash has half raised is raised again, never lowered") {
   TestDisk disk;
   const auto queue = opened(disk, {.reservations = true});
   queue->put(100);
@@ -87,19 +87,19 @@ TEST_CASE("a version that a crash has left half raised is raised again, and not 
   const std::string low = disk.contents(segment_name(1)).substr(0, kSegmentHeaderBytes);
   queue->reserve();
   queue->settle();
-  // The record is on the disk, and one byte of the header is not.
+  // The record is on disk, but one byte of the header is not.
   TestDisk::Contents files = disk.durable_files();
   files[segment_name(1)][60] = low[60];
   TestDisk next(files);
   const auto again = opened(next, {.reservations = true});
   CHECK(again->state() == queue->state());
-  again->engine().flush(again->now(), kDefaultTube, *again);  // needs version 2 only
+  again->engine().flush(again->now(), kDefaultTube, *again);  // needs only version 2
   again->settle();
   CHECK(version_of(next.contents(segment_name(1))) == 3);
-  CHECK(state_after(next, Fate::power_loss) == again->state());  // no job is left
+  CHECK(state_after(next, Fate::power_loss) == again->state());  // no job remains
 }
 
-TEST_CASE("facts that have their room lie in one batch, whatever their size") {
+TEST_CASE("facts after make_room are in one batch, whatever their size") {
   for (const std::size_t bytes : {100U, 5'000U, 40'000U}) {
     CAPTURE(bytes);
     TestDisk disk;
@@ -126,7 +126,7 @@ TEST_CASE("facts that have their room lie in one batch, whatever their size") {
   }
 }
 
-TEST_CASE("compaction waits for a job that cannot be described yet, and goes on with it") {
+TEST_CASE("compaction waits for a job that cannot be described yet, then continues with it") {
   TestDisk disk;
   const auto queue = opened(disk);
   queue->put(100, 5);
@@ -142,7 +142,7 @@ TEST_CASE("compaction waits for a job that cannot be described yet, and goes on 
   CHECK(queue->journal().stats().oldest_segment == 1);
   CHECK(queue->journal().stats().records_migrated == 0);
   queue->journal().flush();
-  CHECK_FALSE(queue->journal().flush());  // it is not to be called again at once
+  CHECK_FALSE(queue->journal().flush());  // not to be called again at once
   queue->set_describes(true);
   churn();
   CHECK(queue->journal().stats().oldest_segment > 1);
@@ -154,7 +154,7 @@ TEST_CASE("compaction waits for a job that cannot be described yet, and goes on 
   CHECK(again->found().applied == Applied{.index = 9, .term = 4, .chain = 7});
 }
 
-TEST_CASE("a job that is held is copied with its reservation") {
+TEST_CASE("a held job is copied with its reservation") {
   TestDisk disk;
   const auto queue = opened(disk, {.reservations = true});
   queue->put(100);
@@ -171,7 +171,7 @@ TEST_CASE("a job that is held is copied with its reservation") {
   CHECK(again->state() == queue->state());
 }
 
-TEST_CASE("a segment's version is raised as soon as the disk has room for that") {
+TEST_CASE("a segment's version is raised as soon as the disk has room") {
   TestDisk disk;
   const auto queue = opened(disk);
   queue->put(100);
@@ -187,7 +187,7 @@ TEST_CASE("a segment's version is raised as soon as the disk has room for that")
   CHECK_FALSE(queue->failed());
 }
 
-TEST_CASE("jobs that were flushed before a restart are removed after it") {
+TEST_CASE("jobs flushed before a restart are removed after it") {
   TestDisk disk;
   std::string state;
   {
@@ -210,7 +210,7 @@ TEST_CASE("jobs that were flushed before a restart are removed after it") {
   CHECK(queue->state() == state);
 }
 
-TEST_CASE("nothing is durable before the disk has it") {
+TEST_CASE("no fact is durable before it is on disk") {
   TestDisk disk;
   const auto queue = opened(disk);
   queue->put(100);
@@ -242,13 +242,13 @@ TEST_CASE("the first commit after a start is synced in every mode") {
   }
 }
 
-TEST_CASE("how long commits take, and how many facts they carry") {
+TEST_CASE("the stats have the durations of commits and their numbers of facts") {
   TestDisk disk;
   const auto queue = opened(disk);
   const auto commit = [&](int facts, Duration takes) {
     for (int i = 0; i < facts; ++i) queue->put(10);
     while (queue->journal().flush()) {
-      queue->let_time_pass(1ms);  // the commit may wait for more changes
+      queue->let_time_pass(1ms);  // the commit may wait for further changes
     }
     REQUIRE(queue->journal().submitted() == queue->journal().appended());
     queue->let_time_pass(takes);
@@ -286,7 +286,7 @@ TEST_CASE("with always, acknowledged changes survive a power loss") {
   CHECK(state_after(disk, Fate::power_loss) == queue->state());
 }
 
-TEST_CASE("with an interval the kernel has it at once, and the disk when it has passed") {
+TEST_CASE("with an interval a fact is durable after the write, and on disk after the interval") {
   TestDisk disk;
   const auto queue = opened(disk, {.sync = 50ms});
   queue->put(100);
@@ -328,7 +328,7 @@ TEST_CASE("a change to always makes older facts durable first") {
   CHECK(state_after(disk, Fate::power_loss) == queue->state());
 }
 
-TEST_CASE("a failed write ends it: nothing is acknowledged any more") {
+TEST_CASE("after a failed write nothing more is acknowledged") {
   TestDisk disk;
   const auto queue = opened(disk);
   queue->put(100);
@@ -343,7 +343,7 @@ TEST_CASE("a failed write ends it: nothing is acknowledged any more") {
   CHECK(queue->journal().durable() == 1);
 }
 
-TEST_CASE("a failed sync ends it, in every mode that syncs") {
+TEST_CASE("after a failed sync nothing more is acknowledged, in every mode that syncs") {
   for (const Duration sync : {Duration(0s), Duration(50ms)}) {
     TestDisk disk;
     const auto queue = opened(disk, {.sync = sync});
@@ -355,7 +355,7 @@ TEST_CASE("a failed sync ends it, in every mode that syncs") {
   }
 }
 
-TEST_CASE("a job larger than a segment has one of its own") {
+TEST_CASE("a job larger than a segment has a segment of its own") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = 4096});
   queue->put(10);
@@ -366,7 +366,7 @@ TEST_CASE("a job larger than a segment has one of its own") {
   CHECK(state_after(disk, Fate::power_loss) == queue->state());
 }
 
-TEST_CASE("an orderly stop leaves a mark, and the disk has everything in every mode") {
+TEST_CASE("an orderly stop leaves a mark, and everything is on disk in every mode") {
   for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
     TestDisk disk;
     const auto queue = opened(disk, {.sync = sync});
@@ -384,7 +384,7 @@ TEST_CASE("an orderly stop leaves a mark, and the disk has everything in every m
   }
 }
 
-TEST_CASE("ids go on after a restart even when no job is left") {
+TEST_CASE("ids continue after a restart even if no job remains") {
   TestDisk disk;
   auto queue = opened(disk);
   for (int i = 0; i < 5; ++i) queue->remove(queue->put(10));
@@ -393,7 +393,7 @@ TEST_CASE("ids go on after a restart even when no job is left") {
   CHECK(queue->put(10) == 6);
 }
 
-TEST_CASE("the log goes on where it ended, in the same segment") {
+TEST_CASE("the log continues where it ended, in the same segment") {
   TestDisk disk;
   auto queue = opened(disk);
   std::string state;

@@ -20,12 +20,12 @@ class JournaledQueue final : public engine::Output, public JournalHost {
     Duration sync = Duration::zero();
     std::uint64_t segment_bytes = 16 << 10;
     std::uint64_t max_bytes = 0;
-    bool reservations = false;  // are recorded
-    // Wall time is far from monotonic time, so that tests notice a confusion of the two.
+    bool reservations = false;  // whether to record them
+    // Wall time is far from monotonic time, to detect a confusion of the two.
     WallClock clock{std::chrono::hours(24 * 365 * 50)};
   };
 
-  // Recovers the contents of the disk. The error is recovery's.
+  // Recovers the contents of the disk. The error comes from the recovery.
   static Result<std::unique_ptr<JournaledQueue>> open(TestDisk& disk, const Settings& settings);
 
   engine::Engine& engine() { return engine_; }
@@ -36,31 +36,31 @@ class JournaledQueue final : public engine::Output, public JournalHost {
   // The number of jobs whose delay the journal has requested.
   std::uint64_t delays_asked() const { return delays_asked_; }
 
-  // Sets options as a reload does.
+  // Changes options like a reload.
   void set(const Settings& settings) { journal_->set_options(options(settings)); }
 
   // Advances the time and does all due work, including the journal's.
   void pass(Duration duration);
-  // Advances the time only; no part has noticed yet.
+  // Only advances the time; no part has noticed yet.
   void let_time_pass(Duration duration) { now_ += duration; }
-  // Does all operations of the disk, without ending the tick.
+  // Does all pending disk operations, without ending the tick.
   void disk_work() { disk_.run_all(); }
-  // Ends the tick, and then does all operations of the disk.
+  // Ends the tick, then does all pending disk operations.
   void settle();
 
   JobId put(std::size_t body_bytes, Priority priority = 0, Seconds delay = {});
   JobId put_body(const std::string& body, Priority priority = 0, Seconds delay = {});
-  // Reserves a job and returns its id; 0: none is ready.
+  // Reserves a job and returns its id, or 0 if no job is ready.
   JobId reserve();
   void remove(JobId id) { engine_.remove(session_, now_, id, *this); }
 
-  // The durable state as text, for comparisons, without times that change.
+  // Returns the durable state as text without changing times, for comparisons.
   std::string state();
 
   bool failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
   bool full() const { return full_; }
-  // Whether the host describes jobs, or asks the journal to wait.
+  // Whether the host describes jobs; otherwise the journal must wait.
   void set_describes(bool describes) { describes_ = describes; }
 
   void fact(const Fact& fact) override { journal_->fact(fact); }
@@ -80,7 +80,7 @@ class JournaledQueue final : public engine::Output, public JournalHost {
     engine_.describe_delay(now_, id, sink);
   }
   WallClock wall_clock() const override { return clock_; }
-  // Like the first tick after a step of the clock: the journal notices, and has written nothing
+  // Acts like the first tick after a step of the clock: the journal notices but has written nothing
   // yet.
   void step_clock(const WallClock& clock) {
     clock_ = clock;

@@ -1,4 +1,4 @@
-// --check and --dump of a journal while a server writes to it.
+// --check and --dump of a journal that a server is writing.
 #include "journal/live.h"
 
 #include <functional>
@@ -25,7 +25,7 @@ Result<void> dump_into(Storage& storage, Lines& lines) {
   return dump(storage, [&](std::string_view line) { lines.emplace_back(line); });
 }
 
-// The lines of a dump that call something unreadable.
+// Returns the lines of a dump that call something unreadable.
 Lines faults(const Lines& lines) {
   Lines found;
   for (const std::string& line : lines) {
@@ -49,7 +49,7 @@ std::unique_ptr<JournaledQueue> busy(TestDisk& disk) {
   return queue;
 }
 
-// Reads a journal whose server puts and removes jobs before each of the first looks.
+// Reads a journal whose server puts and removes jobs before each of the first reads.
 void for_each_churn(const std::function<void(Storage& churned)>& read) {
   for (int jobs = 1; jobs < 60; jobs += 3) {
     CAPTURE(jobs);
@@ -74,7 +74,7 @@ TEST_CASE("a journal whose segments are removed while it is checked is whole") {
   });
 }
 
-TEST_CASE("a dump of a journal whose segments are removed calls nothing damaged") {
+TEST_CASE("a dump of a journal whose segments are being removed reports no damage") {
   for_each_churn([](Storage& churned) {
     Lines lines;
     CHECK(dump_into(churned, lines));
@@ -83,7 +83,7 @@ TEST_CASE("a dump of a journal whose segments are removed calls nothing damaged"
   });
 }
 
-TEST_CASE("a file that is reused for another segment while it is checked is no damage") {
+TEST_CASE("a file that is reused for another segment during a check is not damage") {
   FullJournal checked(kSegment);
   const auto found = examine_live(checked.disturbed(), kWallTime);
   REQUIRE(found.ok());
@@ -94,10 +94,10 @@ TEST_CASE("a file that is reused for another segment while it is checked is no d
   CHECK(faults(lines) == Lines());
 }
 
-TEST_CASE("the write of a server at work is no torn end") {
+TEST_CASE("a write in progress is not a torn end") {
   TestDisk disk;
   const auto queue = busy(disk);
-  // Before each look a batch is complete, and the first byte of the next is written.
+  // Before each read a batch is completed, and the first byte of the next is written.
   std::string name;
   std::uint64_t end = 0;
   const auto begin_to_write = [&] {
@@ -122,7 +122,7 @@ TEST_CASE("the write of a server at work is no torn end") {
   CHECK(torn->cut);
 }
 
-TEST_CASE("damage of a journal at rest is reported as examine() does") {
+TEST_CASE("damage of a journal at rest is reported as by examine()") {
   TestDisk disk(TestDisk::Contents{});
   {
     TestDisk written;
@@ -142,7 +142,7 @@ TEST_CASE("damage of a journal at rest is reported as examine() does") {
   REQUIRE_FALSE(found.ok());
   CHECK(found.error().message == expected.error().message);
   CHECK(found.error().kind == Error::Kind::damaged);
-  // Two reads, and two listings.
+  // Two reads and two listings.
   CHECK(looks <= static_cast<int>(2 * names.size() + 2));
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("a journal that changes too fast is not called damaged") {
   const auto queue = busy(disk);
   int serial = 0;
   const std::string extra = disk.contents(segment_name(1));
-  // One more gap in each listing.
+  // Adds a gap in each listing.
   Disturbed renamed(disk, [&] {
     disk.lose(disk.names().back());
     disk.place(segment_name(static_cast<std::uint64_t>(1000 + ++serial)), extra);

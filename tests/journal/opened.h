@@ -9,7 +9,7 @@
 
 namespace tubed::journal {
 
-// A queue whose first segment exists.
+// Returns a queue whose first segment exists.
 inline std::unique_ptr<JournaledQueue> opened(TestDisk& disk,
                                               const JournaledQueue::Settings& settings = {}) {
   auto queue = JournaledQueue::open(disk, settings);

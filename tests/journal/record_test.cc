@@ -1,4 +1,4 @@
-// Facts as bytes and back; and bytes that are not facts.
+// Encoding and decoding facts, and bytes that are not facts.
 #include "journal/record.h"
 
 #include <limits>
@@ -39,7 +39,7 @@ std::string payload_of(std::string_view record) {
   return std::string(record.substr(8, load_little<std::uint32_t>(record.data() + 4)));
 }
 
-// Parses a record after one byte of its payload was changed and its checksum was computed again.
+// Parses a record after changing one byte of its payload and recomputing its checksum.
 std::string_view reason_with(std::string payload, std::size_t at, int byte) {
   payload[at] = static_cast<char>(byte);
   const std::string record = sealed(payload, kSeed);
@@ -72,7 +72,7 @@ TEST_CASE("a record is its checksum, its length, its fields and zeros") {
   CHECK(paused.substr(4) == fields);
 }
 
-TEST_CASE("a batch is these bytes") {
+TEST_CASE("a batch header has exactly these bytes") {
   const std::string bytes = encoded(BatchHeader{.directory = 0x0102030405060708,
                                                 .offset = 0x40,
                                                 .lsn = 5,
@@ -92,7 +92,7 @@ TEST_CASE("a batch is these bytes") {
   CHECK(load_little<std::uint32_t>(bytes.data()) == crc32c(kSeed, rest));
 }
 
-TEST_CASE("every fact reads as it was written") {
+TEST_CASE("every fact is read as it was written") {
   for (const Fact& fact : sample::every_fact()) {
     const std::string bytes = encoded(fact);
     CHECK(bytes.size() == record_bytes(fact));
@@ -103,7 +103,7 @@ TEST_CASE("every fact reads as it was written") {
   }
 }
 
-TEST_CASE("random facts read as they were written, one after the other") {
+TEST_CASE("consecutive random facts are read as they were written") {
   std::mt19937_64 random(1);
   std::vector<Fact> facts;
   std::string bytes;
@@ -124,7 +124,7 @@ TEST_CASE("random facts read as they were written, one after the other") {
   CHECK(parse(rest).kind == Parsed::Kind::end);
 }
 
-TEST_CASE("a batch reads as it was written") {
+TEST_CASE("a batch header is read as it was written") {
   std::mt19937_64 random(2);
   for (int i = 0; i < 100; ++i) {
     const BatchHeader batch = {.directory = random(),
@@ -143,7 +143,7 @@ TEST_CASE("a batch reads as it was written") {
   }
 }
 
-TEST_CASE("a large body is left out, and the record is the same around it") {
+TEST_CASE("a large body is left out, and the rest of the record is the same") {
   std::mt19937_64 random(3);
   for (std::uint32_t bytes = 0; bytes < 40; ++bytes) {
     Added added = sample_added();
@@ -164,7 +164,7 @@ TEST_CASE("a large body is left out, and the record is the same around it") {
   }
 }
 
-TEST_CASE("zeros and nothing are the end") {
+TEST_CASE("zeros or no bytes are the end") {
   for (std::size_t bytes = 0; bytes < 100; ++bytes) {
     const Parsed parsed = parse(std::string(bytes, '\0'));
     CHECK(parsed.kind == Parsed::Kind::end);
@@ -173,7 +173,7 @@ TEST_CASE("zeros and nothing are the end") {
   CHECK(parse(std::string(8, '\0') + "something").kind == Parsed::Kind::end);
 }
 
-TEST_CASE("less than a record is bad, wherever it is cut") {
+TEST_CASE("a cut record is bad, wherever it is cut") {
   for (const Fact& fact : sample::every_fact()) {
     const std::string bytes = encoded(fact);
     for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
@@ -197,7 +197,7 @@ TEST_CASE("a changed bit is noticed, wherever it is") {
   }
 }
 
-TEST_CASE("a record of another segment does not pass") {
+TEST_CASE("a record of another segment is bad") {
   for (const Fact& fact : sample::every_fact()) {
     const Parsed parsed = parse_record<kLastVersion>(encoded(fact), kSeed + 1, kClock);
     CHECK(parsed.kind == Parsed::Kind::bad);
@@ -242,7 +242,7 @@ TEST_CASE("the place of a ready job is zero") {
   CHECK(reason_with(payload_of(encoded(facts[4])), 16, 1) == kNotZero);
 }
 
-TEST_CASE("a job rests in no fourth state") {
+TEST_CASE("a job rests in one of three states") {
   const auto facts = sample::every_fact();
   for (const std::size_t fact : {0U, 4U}) {
     for (const int state : {3, 4, 255}) {
@@ -263,7 +263,7 @@ TEST_CASE("tags must be possible") {
   for (const int kind : {0, 8, 255}) CHECK(reason_with(added, kAt, kind) == kBadTags);
   for (const int length : {0, 2, 4, 255}) CHECK(reason_with(added, kAt + 1, length) == kBadTags);
   for (const std::size_t zero : {2U, 3U}) CHECK(reason_with(added, kAt + zero, 1) == kBadTags);
-  // The length of all tags: of none, of a part of one, more than the record has.
+  // The total length of all tags: no tag, part of a tag, more than the record has.
   for (const int length : {0, 7, 10, 12}) CHECK(reason_with(added, 64, length) != "");
   CHECK(reason_with(added, 67, 255) == kBadLength);
   // The same tag twice.
@@ -292,7 +292,7 @@ TEST_CASE("lengths must agree to the byte") {
       REQUIRE(parse(sealed(other, kSeed)).kind == Parsed::Kind::bad);
     }
   }
-  // Lengths that are consistent with each other and too long for a tube.
+  // Lengths that are consistent but too long for a tube.
   std::string long_tube = added.substr(0, 64) + std::string(201, 't');
   long_tube[2] = '\xc9';
   long_tube[60] = 0;
@@ -307,7 +307,7 @@ TEST_CASE("a length beyond the end is bad, however large") {
   }
 }
 
-TEST_CASE("garbage that is sealed is bad, or the record that gives the same bytes") {
+TEST_CASE("garbage with a valid checksum is bad, or a record that encodes to the same bytes") {
   std::mt19937_64 random(4);
   const WallClock wall_only;
   int records = 0;
@@ -347,7 +347,7 @@ TEST_CASE("garbage is never a record") {
   }
 }
 
-TEST_CASE("the wall clock goes there and back, and stops at its ends") {
+TEST_CASE("the wall clock converts in both directions, and saturates") {
   using Limits = std::numeric_limits<std::int64_t>;
   const WallClock ahead{Duration(1'000)};
   CHECK(ahead.to_wall(Time(Duration(-5))) == 995);

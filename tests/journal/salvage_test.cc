@@ -21,7 +21,7 @@ using sample::kClock;
 
 using Ids = std::vector<JobId>;
 
-// Salvages a journal of removals, and reads the result.
+// Salvages a journal of removals and reads the result.
 struct Salvaged {
   explicit Salvaged(TestDisk& damaged) {
     const auto before = damaged.files();
@@ -54,7 +54,7 @@ struct Salvaged {
   Ids ids;
 };
 
-// Batches of two facts each, removals whose ids are the facts' positions, from 1 on.
+// Batches of two facts each: removals whose ids are the facts' positions, starting at 1.
 Image removals(std::uint64_t sequence, JobId first, JobId last, std::uint64_t directory = 7) {
   Image image(sequence, first - 1, directory);
   for (JobId id = first; id <= last; ++id) {
@@ -96,7 +96,7 @@ TEST_CASE("nothing is lost of a whole journal") {
         std::vector<std::string>{"copied 18 facts of 3 segments", "nothing is lost"});
 }
 
-TEST_CASE("every kind of fact is kept as it is") {
+TEST_CASE("every kind of fact is copied unchanged") {
   Image image(1, 0);
   image.batch();
   for (const Fact& fact : sample::every_fact_of_version_3()) image.fact(fact);
@@ -110,7 +110,7 @@ TEST_CASE("every kind of fact is kept as it is") {
   }
 }
 
-TEST_CASE("after damage it continues at the next batch, and reports the loss") {
+TEST_CASE("a salvage continues at the next batch after damage, and reports the loss") {
   const Image second = removals(2, 7, 12);
   TestDisk disk = whole_journal();
   const std::size_t fact = second.starts()[4];  // fact 9, in the batch of 9 and 10
@@ -142,7 +142,7 @@ TEST_CASE("with a byte changed anywhere, at most its batch is lost") {
   }
 }
 
-TEST_CASE("a segment whose header is damaged is read all the same") {
+TEST_CASE("a segment whose header is damaged is still read") {
   TestDisk disk = whole_journal();
   for (const std::uint64_t sequence : {1U, 2U, 3U}) disk.flip(name(sequence), 20);
   const Salvaged salvaged(disk);
@@ -153,7 +153,7 @@ TEST_CASE("a segment whose header is damaged is read all the same") {
   CHECK(salvaged.lines.back() == "how many facts are lost is not known");
 }
 
-TEST_CASE("segments that are missing are named, be they few or very many") {
+TEST_CASE("missing segments are named, whether few or very many") {
   TestDisk disk = whole_journal();
   disk.lose(name(2));
   disk.place(name(1'000'000'000'000), removals(1'000'000'000'000, 19, 20).bytes());
@@ -181,7 +181,7 @@ TEST_CASE("a torn tail is lost up to its last byte, and unused space is no loss"
   const Image third = removals(3, 13, 18);
   std::string image = third.bytes();
   const std::size_t last = third.starts().back();
-  image.resize(last + 10);  // its header and a little more
+  image.resize(last + 10);  // its header and a few more bytes
   image.resize(5'000);
   disk.place(name(3), image);
   const Salvaged salvaged(disk);
@@ -205,7 +205,7 @@ TEST_CASE("a hole of zeros is a loss if something follows it") {
   CHECK(salvaged.report.lost[0].range.reason == "nothing is written here, but something behind");
 }
 
-TEST_CASE("bytes of a batch in a body are not taken for a batch") {
+TEST_CASE("the bytes of a batch in a body are not mistaken for a batch") {
   Image image(1, 0, 7);
   image.batch();
   // A body that contains a batch and a removal for exactly the offset at which they are written. A
@@ -238,7 +238,7 @@ TEST_CASE("a segment of another journal is left out") {
   CHECK(salvaged.report.lost[0].range.reason == "it belongs to another journal");
 }
 
-TEST_CASE("a segment of another version ends it: this is not damage") {
+TEST_CASE("a segment of another version ends the salvage, because it is not damage") {
   TestDisk disk = whole_journal();
   std::string image = disk.contents(name(2));
   image[8] = 9;
@@ -250,9 +250,9 @@ TEST_CASE("a segment of another version ends it: this is not damage") {
   CHECK(salvaged.copy.names().empty());
 }
 
-TEST_CASE("a file that cannot be read is a loss like others") {
+TEST_CASE("a file that cannot be read is reported as lost") {
   TestDisk disk = whole_journal();
-  // Each file is read twice. This is the second file of the first three reads, and of the following
+  // Each file is read twice. This fails the second file in the first three reads and the next
   // three.
   disk.fail_after(Operation::read, 4);
   const Salvaged salvaged(disk);
@@ -262,7 +262,7 @@ TEST_CASE("a file that cannot be read is a loss like others") {
   CHECK(salvaged.report.lost[0].range.reason.starts_with("it cannot be read: "));
 }
 
-TEST_CASE("a salvage that cannot be written, or has nothing to salvage, is an error") {
+TEST_CASE("a salvage that cannot be written, or finds nothing, is an error") {
   TestDisk empty(TestDisk::Contents{{"lock", ""}});
   CHECK(Salvaged(empty).error == "there is no segment of a journal");
   TestDisk disk = whole_journal();

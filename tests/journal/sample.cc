@@ -74,7 +74,7 @@ bool same_facts(const Remembered& a, const Remembered& b) {
   return a.id == b.id && a.tube == b.tube && a.key == b.key && a.until == b.until;
 }
 
-// --- Random values, with boundary values more often
+// --- Random values, often boundary values
 
 template <class T>
 T any(std::mt19937_64& random) {
@@ -355,7 +355,7 @@ Fact random_fact(std::mt19937_64& random) {
 std::vector<Fact> removals(JobId first, JobId last) {
   std::vector<Fact> facts;
   for (JobId id = first; id <= last; ++id) {
-    // Constructed in place: when it is moved there, g++ 12 reports it as uninitialized.
+    // Constructed in place: for a move, g++ 12 warns that it may be uninitialized.
     std::get<Removed>(facts.emplace_back(std::in_place_type<Removed>)).id = id;
   }
   return facts;

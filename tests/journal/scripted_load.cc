@@ -81,7 +81,7 @@ std::string ScriptedLoad::some_body() {
   if (one_in(3)) size = below(habits_.body_bytes + 1);
   if (one_in(40)) size += habits_.body_bytes + below(habits_.body_bytes + 1);
   std::string body(size, static_cast<char>('a' + below(26)));
-  // All bodies are different, and so are all sectors of a body.
+  // All bodies differ, and so do all sectors of a body.
   for (std::size_t at = 0; at + 20 <= body.size(); at += 256) {
     const std::string mark = std::to_string(random_());
     body.replace(at, std::min<std::size_t>(mark.size(), 20), mark);
@@ -139,7 +139,7 @@ void ScriptedLoad::put(Client& client) {
   replies_.push_back({.id = id, .body = body});
 }
 
-// One of few keys, so that many are taken.
+// Uses one of a few keys: many are taken.
 void ScriptedLoad::put_with_tags(Client& client) {
   if (jobs_.size() >= habits_.jobs) return remove(client);
   const std::string tube = some_tube();
@@ -175,7 +175,7 @@ void ScriptedLoad::put_with_tags(Client& client) {
   replies_.push_back({.id = result->id, .body = body});
 }
 
-// No job is deleted by a policy: acknowledged jobs stay.
+// No policy deletes jobs: acknowledged jobs stay.
 void ScriptedLoad::set_policy(Client& /*client*/) {
   static constexpr std::array<std::pair<PolicyKey, std::string_view>, 6> kValues = {{
       {PolicyKey::max_attempts, "2"},

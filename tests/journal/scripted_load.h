@@ -1,9 +1,9 @@
 // ScriptedLoad: clients that send random commands, determined by a seed, to an engine whose facts
 // go to a log.
 //
-// It remembers the jobs that should exist and their holders, and keeps the number of jobs small, so
-// that every segment becomes dead eventually. The same seed, engine and times give the same
-// commands. It does not depend on the journal.
+// It remembers which jobs should exist and who holds them, and keeps the number of jobs small, so
+// every segment eventually becomes dead. The same seed, engine and times give the same commands. It
+// does not depend on the journal.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace tubed::journal {
 
 class ScriptedLoad final : public engine::Output {
  public:
-  // The content of a reply that acknowledges a change.
+  // A reply that acknowledges a change.
   struct Reply {
     JobId id = 0;
     bool removed = false;  // otherwise put
@@ -31,17 +31,17 @@ class ScriptedLoad final : public engine::Output {
 
   ScriptedLoad(std::uint64_t seed, const Habits& habits) : random_(seed), habits_(habits) {}
 
-  // Uses this engine as the queue from now on, and sends its facts there. Opens new sessions.
+  // Uses this engine as the queue, and sends its facts to `facts`. Opens new sessions.
   void meet(engine::Engine& engine, FactSink& facts, Time now);
 
   // Runs one command of one client. `may_put`, if given, returns whether the journal has room for a
-  // job of that body in that tube.
+  // job with a body of this size in this tube.
   using MayPut = std::function<bool(std::string_view tube, std::uint32_t body_bytes)>;
   void step(Time now, const MayPut& may_put);
   // Does the work that is due.
   void advance(Time now);
 
-  // The acknowledgements since the last call.
+  // Returns the acknowledgements since the last call.
   std::vector<Reply> take_replies() { return std::exchange(replies_, {}); }
 
   void fact(const Fact& fact) override;
@@ -53,7 +53,7 @@ class ScriptedLoad final : public engine::Output {
   struct Client {
     SessionId session = 0;
     bool waits = false;
-    std::vector<JobId> held = {};  // some jobs may have been removed since
+    std::vector<JobId> held = {};  // some of them may have been removed
   };
   struct Command;
 
@@ -64,7 +64,7 @@ class ScriptedLoad final : public engine::Output {
   JobId some_held_job(Client& client);
   Priority some_priority() { return static_cast<Priority>(below(2) * 1000 + below(50)); }
   Seconds some_seconds(std::uint32_t most) { return {static_cast<std::uint32_t>(below(most + 1))}; }
-  // Up to 4 s in one of that number of calls, else 0.
+  // Up to 4 s in one of `calls` calls, else 0.
   TimeSpan some_span(std::uint32_t calls) {
     if (!one_in(calls)) return {};
     const Seconds seconds = some_seconds(4);

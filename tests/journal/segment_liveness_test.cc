@@ -1,4 +1,4 @@
-// The live records, and their segments.
+// Live records and their segments.
 #include "journal/segment_liveness.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ Paused pause(std::uint32_t seconds) {
 
 }  // namespace
 
-TEST_CASE("the live record of a job is its newest") {
+TEST_CASE("the newest record of a job is live") {
   SegmentLiveness liveness;
   liveness.open_segment(1, 64);
   CHECK(liveness.apply(with_id(10), 100) == Effect::once);

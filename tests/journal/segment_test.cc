@@ -1,5 +1,4 @@
-// Names, headers, and the records that a reader finds in a segment that is complete, cut or
-// changed.
+// Names, headers, and the records that a reader finds in a complete, cut or changed segment.
 #include "journal/segment.h"
 
 #include <algorithm>
@@ -19,7 +18,7 @@ using sample::Image;
 using sample::kClock;
 using sample::kDirectory;
 
-// Two batches with a fact of each kind and state between them.
+// Two batches, and between them a fact of each kind and state.
 Image sample_image(std::uint64_t sequence = 3) {
   Image image(sequence, 100);
   image.batch();
@@ -61,7 +60,7 @@ std::string error_of(std::string_view image, std::uint64_t sequence = 3) {
   return header ? "" : header.error().message;
 }
 
-// Changed in place, with a new checksum.
+// Changes a byte in place and recomputes the checksum.
 std::string header_with(std::size_t at, char byte) {
   std::string header = encode_header({.directory = 1, .sequence = 3, .created = 4});
   header[at] = byte;
@@ -71,7 +70,7 @@ std::string header_with(std::size_t at, char byte) {
 
 }  // namespace
 
-TEST_CASE("a segment's name has ten digits or more, and names one number") {
+TEST_CASE("a segment's name has at least ten digits, and stands for one number") {
   CHECK(segment_name(1) == "journal.0000000001");
   CHECK(segment_name(12345678901) == "journal.12345678901");
   for (const std::uint64_t sequence : {1ULL, 9999999999ULL, 10000000000ULL, ~0ULL}) {
@@ -96,7 +95,7 @@ TEST_CASE("segments have seeds of their own") {
   CHECK(std::ranges::adjacent_find(seeds) == seeds.end());
 }
 
-TEST_CASE("a header reads as it was written") {
+TEST_CASE("a header is read as it was written") {
   const std::string image = encode_header({.directory = kDirectory, .sequence = 3, .created = -4});
   CHECK(image.size() == kSegmentHeaderBytes);
   const auto header = decode_header(image, 3);
@@ -107,7 +106,7 @@ TEST_CASE("a header reads as it was written") {
   CHECK(version_of(image) == 1);
 }
 
-TEST_CASE("a header that does not fit says why") {
+TEST_CASE("an invalid header is refused with the reason") {
   const std::string image = encode_header({.directory = 1, .sequence = 3, .created = 4});
   CHECK(error_of("") == "is not a segment of a tubed journal");
   CHECK(error_of(std::string(64, '\0')) == "is not a segment of a tubed journal");
@@ -120,7 +119,7 @@ TEST_CASE("a header that does not fit says why") {
   for (std::size_t at = 40; at < 60; ++at) CHECK(error_of(header_with(at, 1)) == fields);
 }
 
-TEST_CASE("a header whose version was being raised reads as the higher version") {
+TEST_CASE("a header torn while its version was raised has the higher version") {
   for (const auto& [from, to] : {std::pair(1U, 2U), std::pair(1U, 3U), std::pair(2U, 3U)}) {
     const std::string before = header_of_version(from);
     const std::string after = header_of_version(to);
@@ -137,7 +136,7 @@ TEST_CASE("a header whose version was being raised reads as the higher version")
       REQUIRE(version_of(torn) == to);
       const auto header = decode_header(torn, 3);
       REQUIRE(header);
-      CHECK(header.value().version == 1);  // so that it is written again
+      CHECK(header.value().version == 1);  // makes the next write raise it again
       CHECK(header.value().torn_version == to);
     }
     CHECK(decode_header(after, 3).value().version == to);
@@ -145,14 +144,14 @@ TEST_CASE("a header whose version was being raised reads as the higher version")
   }
 }
 
-TEST_CASE("a version that was torn twice is the highest of the three") {
+TEST_CASE("a version torn twice is the highest of the three") {
   std::string torn = header_of_version(1);
   torn[8] = header_of_version(2)[8];
   torn[60] = header_of_version(3)[60];
   CHECK(version_of(torn) == 3);
 }
 
-TEST_CASE("a header that was cut or changed does not pass") {
+TEST_CASE("a cut or changed header is refused") {
   std::string image = header_of_version(1);
   for (std::size_t cut = 8; cut < image.size(); ++cut) {
     CHECK(error_of(image.substr(0, cut)) == "has a damaged header");
@@ -185,7 +184,7 @@ TEST_CASE("a reader walks from record to record up to unused space") {
   }
 }
 
-TEST_CASE("a reader of nothing finds nothing") {
+TEST_CASE("a reader of an empty image finds no record") {
   for (const std::size_t bytes : {0U, 1U, 63U, 64U}) {
     const std::string image(bytes, '\0');
     SegmentReader reader(image, 3, kClock);
@@ -197,7 +196,7 @@ TEST_CASE("a reader of nothing finds nothing") {
   }
 }
 
-TEST_CASE("of a segment cut anywhere a beginning is read, and then the cut") {
+TEST_CASE("a segment cut anywhere is read up to the cut") {
   const Image image = sample_image();
   const std::string_view bytes = image.bytes();
   const Walk whole = walk(bytes);
@@ -212,7 +211,7 @@ TEST_CASE("of a segment cut anywhere a beginning is read, and then the cut") {
   }
 }
 
-TEST_CASE("with a byte changed anywhere, earlier records are read and the record is bad") {
+TEST_CASE("with a byte changed anywhere, earlier records are read, and the changed record is bad") {
   const Image image = sample_image();
   std::string bytes = image.bytes();
   const Walk whole = walk(bytes);
@@ -231,7 +230,7 @@ TEST_CASE("with a byte changed anywhere, earlier records are read and the record
   }
 }
 
-TEST_CASE("remains of an older file on the disk are not accepted") {
+TEST_CASE("remains of an older file are not accepted") {
   const Image older = sample_image(2);
   Image image(3, 100);
   image.batch().fact(Removed{.id = 1});
@@ -241,7 +240,7 @@ TEST_CASE("remains of an older file on the disk are not accepted") {
   CHECK(found.end.reason == "the record does not match its checksum");
 }
 
-TEST_CASE("a batch that names another place than its own is bad") {
+TEST_CASE("a batch that names a place other than its own is bad") {
   const Image image = sample_image();
   const std::string first(image.bytes().substr(kSegmentHeaderBytes, kBatchHeaderBytes));
   const std::string twice = image.bytes() + first;
@@ -267,7 +266,7 @@ TEST_CASE("whole batches are found after any bytes") {
     REQUIRE(batch->offset == second);
     REQUIRE(reader.offset() == second + kBatchHeaderBytes);
   }
-  // The segment ends after it, and the reader stays where it is.
+  // The segment ends after it, and the reader does not move.
   CHECK_FALSE(reader.find_batch());
   CHECK(reader.offset() == second + kBatchHeaderBytes);
   CHECK(sample::same(reader.next().record, Record(sample::every_fact()[4])));
@@ -286,8 +285,8 @@ TEST_CASE("a segment is read in the format of its version") {
   }
 }
 
-// Like version 1, but eight bytes "version2" precede each record.
-TEST_CASE("another version reads its own records, and leaves those of version 1 to it") {
+// Like version 1, but each record is preceded by the eight bytes "version2".
+TEST_CASE("another version reads its own records, and not the records of version 1") {
   static constexpr std::string_view kMark = "version2";
   const Format version_2 = {
       .version = 2,

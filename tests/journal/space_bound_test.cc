@@ -1,9 +1,9 @@
-// The promise of space at every moment: after each tick and after each operation of the disk, all
-// files together have at most twice the live bytes and three segments; five, if a segment has less
-// than 64 KiB. So with journal.max_bytes no put is refused while these fit.
+// The promise of space at every moment: after each tick and each disk operation, all files together
+// have at most twice the live bytes plus three segments; five, if a segment has less than 64 KiB.
+// So with journal.max_bytes no put is refused while that fits.
 //
-// TUBED_SPACE_OPERATIONS sets the number of commands for each size and sync mode, and then the
-// worst moment of each life is printed. TUBED_SPACE_SEGMENT selects one size of segments.
+// TUBED_SPACE_OPERATIONS sets the number of commands for each size and sync mode; the worst moment
+// of each life is then printed. TUBED_SPACE_SEGMENT selects one segment size.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -24,9 +24,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Clients that put, release and remove jobs in any order, up to 40 commands in a tick. The queue
-// grows and shrinks by turns. The disk does only some operations between two ticks, so that syncs
-// and removals last while commands go on.
+// Clients that put, release and remove jobs in any order, up to 40 commands per tick. The queue
+// grows and shrinks by turns. The disk does only some operations between two ticks, so syncs and
+// removals are still running while commands continue.
 class BusyLife {
  public:
   BusyLife(const JournaledQueue::Settings& settings, std::size_t jobs, std::uint64_t disk_speed)
@@ -53,7 +53,7 @@ class BusyLife {
     }
   }
 
-  // Commands until the journal holds them back, and has room.
+  // Runs commands until the journal holds them back although it has room.
   void run_until_held_back() {
     for (int i = 0; !queue_->journal().congested() || queue_->journal().overloaded(); ++i) {
       REQUIRE(i < 1'000'000);
@@ -76,22 +76,22 @@ class BusyLife {
     queue_->settle();
     return closed;
   }
-  // After an orderly stop, with each job.
+  // True if the queue has each job after an orderly stop.
   bool starts_again() {
     queue_.reset();
     queue_ = opened(disk_, settings_);
     return queue_->found().clean && queue_->found().liveness.jobs() == jobs_.size();
   }
 
-  // The most that the files have exceeded twice the live bytes, in segments.
+  // The most by which the files have exceeded twice the live bytes, in segments.
   double worst_segments() const { return worst_segments_; }
-  // The most of (files - 2 segments) / live bytes, where these fill a segment at least.
+  // The most of (files - 2 segments) / live bytes, if the live bytes fill at least a segment.
   double worst_ratio() const { return worst_ratio_; }
   std::uint64_t moments() const { return moments_; }
   std::uint64_t moments_beyond() const { return moments_beyond_; }
-  // Of puts, at journal.max_bytes.
+  // The number of puts refused at journal.max_bytes.
   std::uint64_t refused() const { return refused_; }
-  // The most that was left of max_bytes, without twice the live bytes, when a put was refused; in
+  // The most that was left of max_bytes, after twice the live bytes, when a put was refused; in
   // segments.
   double most_left_segments() const { return most_left_segments_; }
 
@@ -174,7 +174,7 @@ class BusyLife {
   double most_left_segments_ = 0;
 };
 
-// 4 KiB, and eight jobs of the smallest `limits.job_bytes`; and sizes up to the default.
+// 4 KiB: eight jobs of the smallest `limits.job_bytes`; and sizes up to the default.
 std::vector<std::uint64_t> segment_sizes() {
   const std::uint64_t only = number_from("TUBED_SPACE_SEGMENT", 0);
   if (only != 0) return {only};
@@ -216,7 +216,7 @@ TEST_CASE("the files stay near twice the live bytes and two segments at every mo
   }
 }
 
-TEST_CASE("the files stay near the bound where reservations are recorded") {
+TEST_CASE("the files stay near the bound if reservations are recorded") {
   for (const std::uint64_t segment_bytes : {4104U, 16U << 10, 64U << 10, 1U << 20}) {
     for (const std::size_t jobs : {10U, 1000U, 10'000U}) {
       CAPTURE(segment_bytes);
@@ -249,7 +249,7 @@ TEST_CASE("a journal that holds commands back resumes by itself, and stops") {
   }
 }
 
-// As when a tube is flushed or jobs expire: their removal does not wait for the journal.
+// As when a tube is flushed or jobs expire: the removals do not wait for the journal.
 TEST_CASE("commands do not wait until all files of jobs that died at once are removed") {
   constexpr std::uint64_t kSegmentBytes = 64 << 10;
   for (const Duration sync : {Duration{}, Duration{50ms}, Duration::max()}) {
@@ -274,7 +274,7 @@ TEST_CASE("commands do not wait until all files of jobs that died at once are re
     CHECK(steps > 0);
     const LogStats counts = journal.stats();
     CHECK(counts.file_bytes > 2 * counts.live_bytes + 20 * kSegmentBytes);
-    // The next writes take the space that was allocated ahead.
+    // The next writes use the space that was allocated ahead.
     for (int i = 0; i < 1000; ++i) {
       queue->remove(queue->put(2000));
       queue->settle();
@@ -299,7 +299,7 @@ TEST_CASE("no put is refused at journal.max_bytes while half of the journal is d
         CAPTURE(name_of(sync));
         CAPTURE(disk_speed);
         const std::uint64_t max_bytes = size.segments * size.segment_bytes;
-        // More jobs than max_bytes holds.
+        // More jobs than max_bytes can hold.
         BusyLife life({.sync = sync, .segment_bytes = size.segment_bytes, .max_bytes = max_bytes},
                       max_bytes / std::min<std::uint64_t>(size.segment_bytes / 64, 700),
                       disk_speed);

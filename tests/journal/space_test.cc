@@ -96,7 +96,7 @@ class FullLife {
     const std::string before = queue_->state();
     queue_->settle();
     queue_.reset();
-    // Smaller bodies: with larger bodies the disk might be too small for a journal.
+    // Smaller bodies: for larger bodies the disk might be too small for a journal.
     if (below(3) == 0) choose_segment_size(1);
     queue_ = opened(disk_, settings_);
     REQUIRE(queue_->state() == before);
@@ -112,7 +112,7 @@ class FullLife {
                              *queue_);
   }
 
-  // Some jobs are held for a time, so that compaction copies them with their reservations.
+  // Holds some jobs for a time, so compaction copies them with their reservations.
   void hold_some() {
     if (below(3) > 0) return;
     wait_for_room();
@@ -141,7 +141,7 @@ class FullLife {
   std::uint64_t largest_body_ = 0;
   std::uint64_t commands_per_tick_ = 0;
   Others others_ = Others::none;
-  std::uint64_t leaves_every_ = 0;  // the approximate number of commands
+  std::uint64_t leaves_every_ = 0;  // approximate number of commands
   std::unique_ptr<JournaledQueue> queue_;
   std::deque<JobId> jobs_;
   std::deque<JobId> held_;
@@ -165,8 +165,7 @@ TEST_CASE("on a full disk only puts wait, for all sizes" * doctest::test_suite("
   }
 }
 
-TEST_CASE("nothing but puts waits where another process takes each byte that is given back" *
-          doctest::test_suite("slow")) {
+TEST_CASE("only puts wait if another process takes each freed byte" * doctest::test_suite("slow")) {
   std::uint64_t reused = 0;
   for (std::uint64_t seed = 1; seed <= 60 / kOneIn; ++seed) {
     CAPTURE(seed);
@@ -185,8 +184,8 @@ TEST_CASE("nothing but puts waits where another process takes each byte that is 
   CHECK(reused > 500 / kOneIn);
 }
 
-// The disk refuses space in the middle of a segment repeatedly, so that some segments remain short.
-TEST_CASE("only puts wait where another process leaves a little of the freed space" *
+// The disk repeatedly refuses space in the middle of a segment, so some segments remain short.
+TEST_CASE("only puts wait if another process leaves a little of the freed space" *
           doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 60 / kOneIn; ++seed) {
     CAPTURE(seed);
@@ -200,7 +199,7 @@ TEST_CASE("only puts wait where another process leaves a little of the freed spa
   }
 }
 
-TEST_CASE("only puts wait where reservations are recorded" * doctest::test_suite("slow")) {
+TEST_CASE("only puts wait if reservations are recorded" * doctest::test_suite("slow")) {
   for (std::uint64_t seed = 1; seed <= 120 / kOneIn; ++seed) {
     CAPTURE(seed);
     const auto others =
@@ -217,7 +216,7 @@ TEST_CASE("only puts wait where reservations are recorded" * doctest::test_suite
   }
 }
 
-TEST_CASE("release and kick of jobs that stay for ever take no space") {
+TEST_CASE("release and kick of jobs that stay take no space") {
   for (const std::size_t jobs : {1U, 100U, 3000U}) {
     CAPTURE(jobs);
     TestDisk disk;
@@ -242,7 +241,7 @@ TEST_CASE("release and kick of jobs that stay for ever take no space") {
   }
 }
 
-TEST_CASE("put and delete beside jobs that stay take no space") {
+TEST_CASE("put and delete next to jobs that stay take no space") {
   for (const std::size_t jobs : {0U, 1U, 1000U}) {
     CAPTURE(jobs);
     TestDisk disk;
@@ -258,7 +257,7 @@ TEST_CASE("put and delete beside jobs that stay take no space") {
   }
 }
 
-TEST_CASE("a queue that grows and shrinks again gives its space back") {
+TEST_CASE("a queue that grows and shrinks again returns its space") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   std::vector<JobId> jobs;
@@ -268,7 +267,7 @@ TEST_CASE("a queue that grows and shrinks again gives its space back") {
   }
   queue->settle();
   check_bound(disk, *queue);
-  // Every third job, so that every segment remains partly live.
+  // Every third job, so every segment remains partly live.
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (i % 3 != 0) queue->remove(jobs[i]);
     if (i % 9 != 0) continue;
@@ -283,7 +282,7 @@ TEST_CASE("a queue that grows and shrinks again gives its space back") {
   CHECK(disk.total_bytes() <= 2 * kSegmentBytes);
 }
 
-// While commands go on, so that each segment could wait for a sync of its own.
+// Commands continue, so each segment might wait for its own sync.
 TEST_CASE("segments that die together are removed after one sync") {
   for (const Duration sync : {Duration{50ms}, Duration::max()}) {
     CAPTURE(sync.count());
@@ -352,7 +351,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a pause outlives the segment that it was recorded in, and goes when it is over") {
+TEST_CASE("a pause outlives the segment in which it was recorded, and is dropped when it ends") {
   TestDisk disk;
   auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   REQUIRE(queue->engine().use(queue->session(), queue->now(), "slow"));
@@ -371,7 +370,7 @@ TEST_CASE("a pause outlives the segment that it was recorded in, and goes when i
   CHECK(queue->state() == state);
 }
 
-TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on for ever" *
+TEST_CASE("at journal.max_bytes puts are refused, and everything else continues to work" *
           doctest::test_suite("slow")) {
   TestDisk disk;
   constexpr std::uint64_t kMax = 20 * kSegmentBytes;
@@ -398,7 +397,7 @@ TEST_CASE("at journal.max_bytes puts are refused, and everything else goes on fo
   CHECK(queue->journal().has_room_for(200));
 }
 
-TEST_CASE("on a full disk deletes go on, and with the space puts come back") {
+TEST_CASE("on a full disk deletes work, and with their space puts work again") {
   TestDisk disk;
   disk.set_capacity(10 * kSegmentBytes);
   const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
@@ -428,7 +427,7 @@ TEST_CASE("puts are accepted again when another process frees space") {
   CHECK(queue->journal().has_room_for(200));
 }
 
-TEST_CASE("a disk that refuses a write is asked again, and nothing is lost or acknowledged early") {
+TEST_CASE("a refused write is retried, and nothing is lost or acknowledged early") {
   TestDisk disk;
   const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
   disk.fail_after(Operation::write, 0, Outcome::Kind::no_space, "No space left on device", 3);
@@ -451,8 +450,7 @@ TEST_CASE(
   for (const Operation operation : {Operation::remove, Operation::trim, Operation::reuse}) {
     CAPTURE(int(operation));
     TestDisk disk;
-    // Another process leaves no room, so that segments are reused; or there is room until the
-    // fault.
+    // Another process leaves no room, so segments are reused; or the disk has room until the fault.
     if (operation == Operation::reuse) disk.set_capacity(8 * kSegmentBytes);
     const auto queue = opened(disk, {.segment_bytes = kSegmentBytes});
     std::vector<JobId> jobs;
@@ -533,7 +531,7 @@ TEST_CASE("a start on a disk without room to free space leaves unused files") {
   CHECK_FALSE(disk.has(unfinished));
   CHECK(queue->journal().stats().file_bytes == disk.total_bytes());
   queue.reset();
-  // A torn tail has to be cut, and a failure of that is an error.
+  // A torn tail must be cut, so a failure to cut is an error.
   disk.place(segment, image + std::string(kSegmentBytes, '\0'));
   disk.fail_after(Operation::truncate, 0);
   CHECK_FALSE(JournaledQueue::open(disk, {.segment_bytes = kSegmentBytes}).ok());
@@ -543,10 +541,10 @@ TEST_CASE("a start on a disk without room to free space leaves unused files") {
   CHECK(JournaledQueue::open(torn, {.segment_bytes = kSegmentBytes}).ok());
 }
 
-TEST_CASE("in no mode is a segment removed before its successor has a batch on the disk" *
+TEST_CASE("in no mode is a segment removed before its successor has a batch on disk" *
           doctest::test_suite("slow")) {
   for (const Duration sync : {Duration(0s), Duration(50ms), Duration::max()}) {
-    // The first segment's last job is removed when the second segment is filled to different
+    // The last job of the first segment is removed when the second segment is filled to different
     // degrees.
     for (std::size_t body = 0; body < 128; body += 8) {
       for (int churn = 20; churn < 50; ++churn) {

@@ -37,14 +37,14 @@ struct TestDisk::Task {
   FilePointer file = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;                    // the new size
-  std::string data = {};                      // write: all pieces as they were at the call
+  std::string data = {};                      // write: all pieces, as at the call
   std::vector<std::string_view> pieces = {};  // write: the offsets of the pieces
-  std::vector<std::size_t> ends = {};         // write: the end of each of its steps in `data`
+  std::vector<std::size_t> ends = {};         // write: the end of each step in `data`
   Sync sync = Sync::no;
   Done done = nullptr;
   Created created = nullptr;
-  std::uint64_t asked = 0;   // changes with smaller numbers were complete at the request
-  std::uint64_t change = 0;  // the change that the operation itself makes
+  std::uint64_t asked = 0;   // smaller change numbers were complete at the request
+  std::uint64_t change = 0;  // the operation's own change
   std::size_t step = 0;
 
   std::size_t steps() const {
@@ -119,7 +119,7 @@ Result<void> TestDisk::run_now(Task task) {
   return as_result(*outcome);
 }
 
-// Nothing: the machine went off during the operation.
+// Returns nothing if the machine was switched off during the operation.
 std::optional<Outcome> TestDisk::perform(Task& task) {
   const Outcome begun = begin(task);
   if (!begun.ok()) {
@@ -134,7 +134,7 @@ std::optional<Outcome> TestDisk::perform(Task& task) {
   }
   std::string_view data = task.data;
   for (const std::string_view piece : task.pieces) {
-    TUBED_ASSERT(data.starts_with(piece));  // the pieces stay in place until `done`
+    TUBED_ASSERT(data.starts_with(piece));  // the pieces must not change until `done`
     data.remove_prefix(piece.size());
   }
   return Outcome{};
@@ -150,7 +150,7 @@ Outcome TestDisk::begin(const Task& task) {
   note(task);
   const bool only_syncs =
       task.operation == Operation::sync || task.operation == Operation::sync_now;
-  if (!only_syncs) {  // sync_file() requests it itself
+  if (!only_syncs) {  // sync_file() checks for faults itself
     if (auto fault = fault_of(task.operation, task.name)) return *fault;
   }
   switch (task.operation) {
@@ -207,8 +207,8 @@ void TestDisk::fail_partly(Task& task, Outcome::Kind kind) {
   for (; task.step < reach && tick(); ++task.step) do_step(task);
 }
 
-// The first attempt stops at its first step, the next attempt one step further, and so on: each may
-// find no space.
+// The first attempt stops at its first step, each further attempt one step later: any step may find
+// no space.
 void TestDisk::fail_reuse(Task& task) {
   const std::size_t reach = reuses_without_space_++ % (task.steps() - 1) + 1;
   for (; task.step < reach; ++task.step) {
@@ -353,7 +353,7 @@ TestDisk TestDisk::after_crash(Random& random, Fate fate) {
     }
   }
   TestDisk next;
-  next.next_file_ = next_file_ + 1000;  // an id of this disk is not valid on the next disk
+  next.next_file_ = next_file_ + 1000;  // ids of this disk are invalid on the next
   next.next_change_ = next_change_;
   next.capacity_ = capacity_;
   next.eaten_ = eaten_;

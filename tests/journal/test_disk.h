@@ -1,17 +1,17 @@
 // TestDisk: one directory in memory that knows what is durable, and can fail, tear and lose.
 //
-// It owns the files, the requested operations that are not done, and the queue in which they are
-// done: run_one() and run_all() do them and call their completions. It has no thread and no clock,
-// and the same calls with the same seed give the same disk.
+// It owns the files and a queue of requested operations: run_one() and run_all() do them and call
+// their completions. It has no thread and no clock, and the same calls with the same seed give the
+// same disk.
 //
 // Every operation consists of steps: a write, of pieces of at most 512 bytes and then its sync; a
 // creation, of a name, its contents, a sync, another name, and a sync of the directory. crash_at()
-// switches the machine off between two steps: no operation proceeds or completes any more, and
-// after_crash() is the disk that the next process finds.
+// switches the machine off between two steps: no operation proceeds or completes, and after_crash()
+// returns the disk that the next process finds.
 //
-// It is as unfavourable as storage.h allows: a sync covers only data that was written when the sync
-// was requested, data that a failed sync should have covered is not durable in this process's life,
-// a change of a name is durable only with a later sync of the directory, and data that was not
+// It is as unfavourable as storage.h allows. A sync covers only data written before the sync was
+// requested. Data that a failed sync should have covered never becomes durable while this process
+// runs. A change of a name is durable only after a later sync of the directory. Data that was not
 // synced is lost or kept piece by piece.
 #pragma once
 
@@ -54,7 +54,7 @@ inline constexpr std::size_t kOperations = 15;
 
 enum class Fate : std::uint8_t {
   power_loss,  // data that is not durable is kept, lost or torn, piece by piece
-  kill,        // only the process ends: written data is present, though not yet durable
+  kill,        // only the process ends: written data is there, but not yet durable
 };
 
 class TestDisk final : public Storage {
@@ -73,69 +73,68 @@ class TestDisk final : public Storage {
   // --- Doing requested operations
 
   // Does the oldest operation; after shuffle(), any operation that is the oldest of its file.
-  // False: no operation is pending, or the machine is off.
+  // Returns false if no operation is pending or the machine is off.
   bool run_one();
-  // Does operations until none is pending, including those that completions request.
+  // Does all pending operations, including those that completions request.
   void run_all();
   std::size_t pending() const;
-  // From now on, operations on different files may overtake each other.
+  // Lets operations on different files overtake each other.
   void shuffle(std::uint64_t seed) { shuffle_.emplace(seed); }
 
   // --- Crashes
 
-  // The number of steps done so far.
+  // Returns the number of steps done so far.
   std::uint64_t steps() const { return steps_; }
-  // Switches the machine off before this step; steps are counted from 0 in the disk's life.
+  // Switches the machine off before this step, counted from 0 since the creation of the disk.
   void crash_at(std::uint64_t step) { crash_at_ = step; }
-  // Off: blocking operations fail, and the others never complete.
+  // True if the machine is off: blocking operations fail, background operations never complete.
   bool off() const { return off_; }
-  // The disk as the next process finds it. Requested operations that have not begun may have
-  // progressed to any degree, because they run in parallel. This disk is off from then on.
+  // Returns the disk that the next process finds. Requested operations that have not begun may have
+  // progressed to any degree, because they run in parallel. Switches this disk off.
   TestDisk after_crash(Random& random, Fate fate);
 
   // --- Faults
 
-  // Fails the operation of that kind after the next `passes`, and the following operations up
-  // to `times` in all. The reason ends with `why`. A failed write has written a part, or nothing if
-  // it fails for lack of space. A removal that fails for lack of space has removed the name, and so
-  // has a reuse, which gets one step further each time; a trim that fails for lack of space has
+  // Lets `passes` operations of this kind succeed, then makes the next `times` fail. The reason
+  // ends with `why`. A failed write has written a part, or nothing for lack of space. For lack of
+  // space, a removal has removed the name, a reuse gets one step further each time, and a trim has
   // synced.
   void fail_after(Operation operation, std::uint64_t passes,
                   Outcome::Kind kind = Outcome::Kind::failed,
                   std::string why = "Input/output error", std::uint64_t times = 1);
-  // No operation of that kind fails any more.
+  // Ends the failures of this kind of operation.
   void heal(Operation operation) { faults_[index_of(operation)].reset(); }
-  // Limits the size of all files together. Existing contents stay.
+  // Limits the total size of all files. Existing contents stay.
   void set_capacity(std::uint64_t bytes) { capacity_ = bytes; }
-  // From now on another process takes each byte that is free or becomes free.
+  // Makes another process take each byte that is or becomes free.
   void eat_space() { eaten_ = true; }
-  // But it leaves this number of bytes.
+  // Makes that process leave this number of bytes.
   void leave_space(std::uint64_t bytes) { left_ += bytes; }
 
   // --- Contents
 
-  // The contents that a reader sees now, which may not be durable. Precondition for the first: the
+  // The contents that a reader sees now, which may not be durable. Precondition of contents(): the
   // file exists.
   const std::string& contents(const std::string& name) const;
   Contents files() const;
-  // The files after a power loss that loses all data that is not durable.
+  // Returns the files after a power loss that loses all data that is not durable.
   Contents durable_files() const;
   bool has(const std::string& name) const { return names_.contains(name); }
   std::vector<std::string> names() const;
   std::uint64_t total_bytes() const;
 
-  // Damages a file, durably. Precondition: the file exists, and has that byte.
+  // Damages a file, durably. Precondition: the file exists and has that byte.
   void flip(const std::string& name, std::uint64_t offset, std::uint8_t mask = 0xff);
   void cut(const std::string& name, std::uint64_t bytes);
   void lose(const std::string& name);
-  // Adds a durable file with these contents, or replaces a file.
+  // Creates or replaces a durable file.
   void place(const std::string& name, std::string contents);
 
   // --- Counts
 
-  // Operations begun, including failed operations.
+  // Returns the number of operations begun, including failed ones.
   std::uint64_t count(Operation operation) const { return counts_[index_of(operation)]; }
-  // One line for each operation that changes a file: "write journal.0000000001 64+128 sync".
+  // Returns one line per operation that changes a file: "write journal.0000000001 64+128 sync".
   std::vector<std::string> take_log();
 
   // --- storage.h
@@ -169,7 +168,7 @@ class TestDisk final : public Storage {
     std::string name;
     FilePointer file;
   };
-  // A name that is created (no `from`), removed (no `to`) or moved.
+  // A name that is created (`from` is empty), removed (`to` is empty) or moved.
   struct NameChange {
     std::string from;
     std::string to;
@@ -204,7 +203,7 @@ class TestDisk final : public Storage {
   Task on_file(Operation operation, FileId id);
   static Task on_name(Operation operation, const std::string& name);
   FilePointer file_called(const std::string& name) const;
-  // Counts it. Nothing: it succeeds.
+  // Counts the operation. Returns nothing if it succeeds.
   std::optional<Outcome> fault_of(Operation operation, const std::string& name);
   Result<void> look_at(Operation operation, const std::string& name);
   std::uint64_t growth_of(const Task& task) const;
@@ -228,7 +227,7 @@ class TestDisk final : public Storage {
   std::size_t reuses_without_space_ = 0;
   std::uint64_t capacity_ = UINT64_MAX;
   bool eaten_ = false;
-  std::uint64_t left_ = 0;  // of the free space, when another process takes all space
+  std::uint64_t left_ = 0;  // of the free space, if another process takes all space
   std::uint64_t steps_ = 0;
   std::uint64_t crash_at_ = UINT64_MAX;
   bool off_ = false;

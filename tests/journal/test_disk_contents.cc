@@ -1,5 +1,5 @@
-// The names and the contents of the files of a TestDisk: the files as they are now, those that are
-// durable, and the damage that tests do to them.
+// The names and contents of the files of a TestDisk: the current files, the durable files, and the
+// damage that tests cause.
 #include <utility>
 
 #include "base/assert.h"

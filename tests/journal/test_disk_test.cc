@@ -1,4 +1,4 @@
-// Tests of the disk that the journal's tests use: durability, the contents after a crash, failures.
+// Tests of the disk of the journal's tests: durability, the contents after a crash, failures.
 #include "tests/journal/test_disk.h"
 
 #include <functional>
@@ -14,7 +14,7 @@ using Kind = Outcome::Kind;
 
 constexpr std::uint64_t kSeeds = 400;
 
-// The results of background operations, in the order of their completion.
+// The results of background operations, in order of completion.
 struct Ends {
   std::vector<std::string> names;
   std::vector<Outcome> outcomes;
@@ -43,8 +43,8 @@ FileId create(TestDisk& disk, const std::string& name, std::uint64_t bytes) {
   return ends.file;
 }
 
-// The possible sets of files after a power loss, over many seeds, if the machine goes off before
-// each step of `act` on a disk that `prepare` has prepared.
+// Returns the possible contents after a power loss, over many seeds, if the machine is switched off
+// before each step of `act` on a disk prepared by `prepare`.
 std::set<TestDisk::Contents> states_after(const std::function<void(TestDisk&)>& prepare,
                                           const std::function<void(TestDisk&)>& act) {
   TestDisk whole;
@@ -74,7 +74,8 @@ std::string text_of(TestDisk& disk, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a background operation is done when it is run, and completes outside of the call") {
+TEST_CASE(
+    "a background operation is done when it is run, and does not complete within the request") {
   TestDisk disk;
   Ends ends;
   disk.create("a", "head", 16, ends.created());
@@ -92,7 +93,7 @@ TEST_CASE("a background operation is done when it is run, and completes outside 
   CHECK_FALSE(disk.run_one());
 }
 
-TEST_CASE("operations that a completion starts are done by run_all as well") {
+TEST_CASE("operations that a completion starts are done by run_all too") {
   TestDisk disk;
   const FileId file = create(disk, "a", 8);
   Ends ends;
@@ -186,7 +187,7 @@ TEST_CASE("a sync covers only writes that ended before it") {
   CHECK(images == std::set<std::string>{"1\0"s, "12"s});
 }
 
-TEST_CASE("a growth that was not synced is kept or lost, with the writes there") {
+TEST_CASE("an unsynced growth is kept or lost, together with the writes in it") {
   std::set<std::size_t> sizes;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     TestDisk disk;
@@ -221,7 +222,8 @@ TEST_CASE("a created file exists whole or not at all, whenever the machine goes 
 }
 
 TEST_CASE(
-    "a stored file exists whole or not at all; moved and removed files in one state or the other") {
+    "a stored file exists whole or not at all; a moved or removed file is in one state or the "
+    "other") {
   const auto some_file = [](TestDisk& disk) { disk.place("a", "old"); };
   for (const TestDisk::Contents& files :
        states_after(some_file, [](TestDisk& disk) { (void)disk.store("b", "new").ok(); })) {
@@ -238,7 +240,7 @@ TEST_CASE(
         }) == std::set<TestDisk::Contents>{{{"a", "old"}}, {{"a", "o"}}});
 }
 
-TEST_CASE("a reused file is the old one, nothing, or whole under its new name") {
+TEST_CASE("a reused file is the old file, absent, or complete under its new name") {
   const std::string whole = "hd" + std::string(6, '\0');
   bool unfinished = false;
   std::set<TestDisk::Contents> states;
@@ -255,7 +257,7 @@ TEST_CASE("a reused file is the old one, nothing, or whole under its new name") 
   CHECK(states == std::set<TestDisk::Contents>{{{"a", "old text"}}, {}, {{"b", whole}}});
 }
 
-TEST_CASE("a removal without space is half done, and is done when it is tried again") {
+TEST_CASE("a removal without space is half done, and is completed by a retry") {
   TestDisk disk;
   disk.place("a", "text");
   Ends ends;
@@ -321,7 +323,7 @@ TEST_CASE("operations in progress may have done any of their steps at a crash, a
   CHECK(images == std::set<std::string>{"head", "1234", "head b", "1234 b"});
 }
 
-TEST_CASE("writes that a kill has left are still not durable") {
+TEST_CASE("writes before a kill are still not durable") {
   bool lost = false;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     TestDisk disk;
@@ -338,7 +340,7 @@ TEST_CASE("writes that a kill has left are still not durable") {
   CHECK(lost);
 }
 
-TEST_CASE("an operation fails on command, once or more often, and says what and why") {
+TEST_CASE("an operation fails on request, once or repeatedly, and says what failed and why") {
   TestDisk disk;
   const FileId file = create(disk, "a", 1024);
   const std::string text(1024, 'x');
@@ -361,7 +363,7 @@ TEST_CASE("an operation fails on command, once or more often, and says what and 
   CHECK(text_of(disk, "b") == "text");
 }
 
-TEST_CASE("a write that fails has written a part; one without space has written nothing") {
+TEST_CASE("a failed write has written a part; for lack of space, nothing") {
   TestDisk disk;
   const FileId file = create(disk, "a", 1024);
   const std::string text(1024, 'x');
@@ -400,7 +402,7 @@ TEST_CASE("writes of a failed sync are not made durable by the next sync") {
   CHECK(lost);
 }
 
-TEST_CASE("a disk that is full takes no new files and no growth, but writes where there is room") {
+TEST_CASE("a full disk accepts no new files and no growth, but writes to allocated space") {
   TestDisk disk;
   disk.set_capacity(20);
   const FileId file = create(disk, "a", 16);
@@ -429,7 +431,7 @@ TEST_CASE("no file replaces another") {
   CHECK(disk.files() == TestDisk::Contents{{"a", "1"}, {"b", "2"}});
 }
 
-TEST_CASE("it counts and logs operations") {
+TEST_CASE("operations are counted and logged") {
   TestDisk disk;
   const FileId file = create(disk, "a", 8);
   disk.write(file, 4, {"ab", "c"}, Sync::yes, [](const Outcome&) {});

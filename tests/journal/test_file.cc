@@ -54,7 +54,7 @@ void TestFile::settle(std::string contents) {
 
 std::string TestFile::after_power_loss(Random& random) const {
   std::string image = durable_;
-  bool clipped = false;  // an extension was lost, and with it the data written after it
+  bool clipped = false;  // an extension was lost, together with data written after it
   for (const Change& change : changes_) {
     if (change.durable) {
       apply(image, change);
@@ -76,7 +76,7 @@ void TestFile::apply(std::string& image, const Change& change) {
   image.replace(change.at, change.data.size(), change.data);
 }
 
-// `clipped`: not beyond the image's end.
+// If `clipped`, applies nothing beyond the image's end.
 void TestFile::apply_part(std::string& image, const Change& change, std::size_t from,
                           std::size_t to, bool clipped) {
   if (clipped) {
@@ -109,7 +109,7 @@ void TestFile::tear(std::string& image, const Change& change, bool clipped, Rand
   }
 }
 
-// The first durable changes become part of the durable image.
+// Moves the first durable changes to the durable image.
 void TestFile::fold() {
   auto change = changes_.begin();
   for (; change != changes_.end() && change->durable; ++change) apply(durable_, *change);

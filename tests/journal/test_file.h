@@ -1,5 +1,5 @@
 // TestFile: one file of a TestDisk: its durable contents, the contents that a reader sees, and the
-// changes between the two.
+// changes between them.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,35 @@ inline bool coin(Random& random) {
 
 class TestFile {
  public:
-  // Numbers increase from change to change, over all files.
+  // Numbers increase from change to change, across all files.
   using ChangeNumber = std::uint64_t;
 
-  // The contents that a reader sees.
+  // Returns the contents that a reader sees.
   const std::string& contents() const { return now_; }
-  // The contents that certainly survive a power loss.
+  // Returns the contents that certainly survive a power loss.
   const std::string& durable() const { return durable_; }
 
   void resize(ChangeNumber number, std::uint64_t bytes);
   // A write may arrive in several consecutive parts with the same number.
   void write(ChangeNumber number, std::uint64_t at, const std::string& part);
-  // Changes with smaller numbers than `before`, and the change `own`, are durable.
+  // Makes all changes with numbers below `before`, and the change `own`, durable.
   void sync(ChangeNumber before, ChangeNumber own);
   // A sync of the same changes has failed: no later sync makes them durable.
   void give_up(ChangeNumber before, ChangeNumber own);
-  // Another process uses the file now: its syncs cover the present contents, as storage.h says.
+  // Another process uses the file now: its syncs cover the current contents, as storage.h says.
   void begin_anew();
   // Replaces the contents, durably.
   void settle(std::string contents);
 
-  // The effect of a power loss: each change that is not durable is kept, lost, or, if it is a
-  // write, torn.
+  // Returns the contents after a power loss: each change that is not durable is kept, lost or, if
+  // it is a write, torn.
   std::string after_power_loss(Random& random) const;
 
  private:
   struct Change {
     ChangeNumber number = 0;
     bool resize = false;
-    std::uint64_t at = 0;  // a resize: the new size
+    std::uint64_t at = 0;  // for a resize: the new size
     std::string data = {};
     bool durable = false;
     bool given_up = false;
@@ -59,7 +59,7 @@ class TestFile {
 
   std::string durable_;
   std::string now_;
-  std::vector<Change> changes_;  // oldest first; now_ is durable_ with all of these changes
+  std::vector<Change> changes_;  // oldest first; applied to durable_, they give now_
 };
 
 }  // namespace tubed::journal

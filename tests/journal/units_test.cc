@@ -1,10 +1,10 @@
 // Units of facts after a crash (docs/ARCHITECTURE.md, "Units of facts"): every cause that emits
 // several facts about one job, at the end of a segment, with a crash before each step of the disk
-// and a log that is cut at each byte of its batches. The change is there, or it is not.
+// and a log cut at each byte of its batches. The change must exist as a whole or not at all.
 //
 // The test does not know units. It knows that each call of the engine about one job is one change:
-// a log that is recovered must end between two calls. A command about many jobs is called with
-// work_per_turn = 1, so that each call is about one job.
+// a recovered log must end between two calls. A command about many jobs is called with
+// work_per_turn = 1, so each call is about one job.
 #include <array>
 #include <functional>
 #include <initializer_list>
@@ -70,7 +70,7 @@ class Stage final : public engine::Output {
     REQUIRE(engine().remove(session(), now(), job, *this));
     note_change();
   }
-  // The key has a cooldown in the tube, which has ended, though no fact says so.
+  // Gives the key a cooldown in the tube that has ended, without a fact about its end.
   void let_cooldown_end(std::string_view tube) {
     remove(put_with_key(tube, 1));
     queue_->let_time_pass(2s);
@@ -98,7 +98,7 @@ class Stage final : public engine::Output {
     REQUIRE(result == engine::Engine::MoveResult::moved);
     note_change();
   }
-  // Does all that is due after that time.
+  // Does all work that is due after this time.
   void advance(Duration by) {
     queue_->let_time_pass(by);
     do {
@@ -111,13 +111,13 @@ class Stage final : public engine::Output {
 
   // --- The log
 
-  // Everything is written. All that the journal adds itself is a change of its own.
+  // Writes everything. Each fact that the journal adds itself is a separate change.
   void settle() {
     Lsn lsn = queue_->journal().appended();
     queue_->settle();
     while (lsn < queue_->journal().appended()) changes_.insert(++lsn);
   }
-  // Jobs in the way: the log ends `gap` bytes before the end of a segment.
+  // Adds jobs until the log ends `gap` bytes before the end of a segment.
   void fill(std::uint64_t gap) {
     const std::uint64_t end = kSegmentBytes - gap;
     if (used() + kBatchHeaderBytes + added_bytes(1, 8) > end) put_filler(2'000);
@@ -125,10 +125,10 @@ class Stage final : public engine::Output {
     put_filler(record - added_bytes(1, 7));
     REQUIRE(used() == end);
   }
-  // Bytes of facts since the last call.
+  // Returns the bytes of facts since the last call.
   std::uint64_t take_bytes() { return std::exchange(bytes_, 0); }
 
-  // Whether the log of that disk has whole changes alone. Nothing: it has.
+  // Returns nothing if the log on that disk consists of whole changes.
   std::optional<std::string> halves_on(TestDisk& disk) {
     auto revival = revive(disk, settings_.clock, now());
     if (!revival) return revival.error().message;
@@ -172,7 +172,7 @@ class Stage final : public engine::Output {
   std::uint64_t bytes_ = 0;
 };
 
-const std::string kFarTube(150, 'd');  // long, so that the unit is long
+const std::string kFarTube(150, 'd');  // long, to make the unit long
 
 void make_dead(Stage& stage, std::string_view to) {
   stage.set(PolicyKey::max_attempts, "1");
@@ -186,7 +186,7 @@ struct Cause {
   bool reservations = false;
 };
 
-// Job 1 is put first.
+// Job 1 is always put first.
 const std::vector<Cause>& causes() {
   static const std::vector<Cause> kCauses = {
       {"a job with a cooldown is deleted", [](Stage& stage) { stage.put_with_key("a"); },
@@ -284,7 +284,7 @@ const std::vector<Cause>& causes() {
   return kCauses;
 }
 
-// The log before the cause: it ends `gap` bytes before the end of a segment.
+// Prepares the log before the cause: it ends `gap` bytes before the end of a segment.
 std::unique_ptr<Stage> before(const Cause& cause, Duration sync, std::uint64_t gap) {
   auto stage = std::make_unique<Stage>(sync, cause.reservations);
   cause.prepare(*stage);
@@ -293,8 +293,8 @@ std::unique_ptr<Stage> before(const Cause& cause, Duration sync, std::uint64_t g
   return stage;
 }
 
-// Gaps at which the segment may end between two facts of the cause. Of those of long facts a
-// sanitizer tries each fifth.
+// Returns the gaps at which the segment may end between two facts of the cause. For long facts, a
+// sanitizer build tries every fifth.
 std::vector<std::uint64_t> gaps_of(const Cause& cause) {
   const auto stage = before(cause, 0s, 0);
   stage->take_bytes();
@@ -326,14 +326,14 @@ bool crash(const Cause& cause, Duration sync, std::uint64_t gap, std::uint64_t s
   return true;
 }
 
-// Calls visit(TestDisk&) with a disk for each byte that has changed: up to this byte it has the new
-// files, and from there on the old ones. Returns the number of bytes.
+// Calls visit(TestDisk&) once per changed byte, with a disk that has the new files before that byte
+// and the old files from there. Returns the number of bytes.
 template <class Visit>
 std::uint64_t for_each_cut(TestDisk::Contents files, const TestDisk::Contents& after, Visit visit) {
   std::uint64_t cuts = 0;
   for (const auto& [name, changed] : after) {
     if (!name.starts_with("journal.")) continue;
-    // A file that is new has its header before it has its name.
+    // A new file has its header before it has its name.
     const auto place = files.try_emplace(name, changed.substr(0, kSegmentHeaderBytes)).first;
     std::string& contents = place->second;
     contents.resize(std::max(contents.size(), changed.size()), '\0');
@@ -366,7 +366,7 @@ void cut_everywhere(const Cause& cause, std::uint64_t gap) {
 
 }  // namespace
 
-TEST_CASE("a crash at any step leaves a change whole or not there") {
+TEST_CASE("a crash at any step leaves a change whole or absent") {
   for (const Duration sync : {Duration(0s), Duration(200ms), Duration::max()}) {
     CAPTURE(sync.count());
     for (const Cause& cause : causes()) {
@@ -410,7 +410,7 @@ TEST_CASE("the largest unit without a body has 552 bytes") {
   CHECK(size({placed, Held{.id = 1, .until = {}}}) < 552);
 }
 
-// The one change of which a crash may leave a part: the next start does the rest.
+// The only change that a crash may leave in part: the next start completes it.
 TEST_CASE(
     "a crash at any fact of the end of a group leaves the jobs that waited to the next start") {
   Stage stage(0s, false);

@@ -1,5 +1,5 @@
-// FoldedJobs: the jobs that result from facts, as owned copies. It also checks that each fact is
-// valid after the facts before it.
+// FoldedJobs: the jobs that result from facts, as owned copies. Also checks that each fact is valid
+// after the previous facts.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class FoldedJobs final : public FactSink {
   std::uint64_t facts() const { return facts_; }
   JobId last_removed() const { return last_removed_; }
 
-  // The buried jobs of one tube, the first buried first.
+  // Returns the buried jobs of one tube in the order of burial.
   std::vector<JobId> buried(const std::string& tube) const {
     std::vector<std::pair<std::uint64_t, JobId>> order;
     for (const auto& [id, job] : jobs_) {

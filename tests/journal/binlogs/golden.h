@@ -71,7 +71,7 @@ inline void take_line(std::istringstream& line, Golden& golden) {
         job.time_left >> job.counters.reserves >> job.counters.timeouts >> job.counters.releases >>
         job.counters.buries >> job.counters.kicks;
     TUBED_ASSERT(line.good());
-    line >> job.body;  // an empty body is written as nothing
+    line >> job.body;  // an empty body is written as an empty text
     job.body = percent_decoded(job.body);
     golden.jobs.emplace(id, std::move(job));
   }
@@ -82,7 +82,7 @@ inline void take_line(std::istringstream& line, Golden& golden) {
   }
 }
 
-// Precondition: it is one of kGoldenNames.
+// Precondition: `name` is one of kGoldenNames.
 inline Golden golden(const std::string& name) {
   const auto folder = std::filesystem::path(TUBED_BINLOGS) / name;
   Golden golden;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the golden binlogs beside this file with a real beanstalkd.
+"""Makes the golden binlogs in this folder with a real beanstalkd.
 
 Each folder contains the binlog.N of a killed beanstalkd, and `expected`: the jobs that a beanstalkd
 started on a copy of them reports. beanstalkd 1.12 buries each buried job again at each start, counts
@@ -129,7 +129,7 @@ def compacted(server):
 
 
 def restarted(server):
-    """The commands for the first of two beanstalkds; the second gets those of restarted_again()."""
+    """The commands for the first of two beanstalkds; restarted_again() has those for the second."""
     for number in range(5):
         server.put(b"%d" % number * 500, pri=number)
     server.bury(3)
@@ -228,7 +228,7 @@ def record(program, name, *scripts):
         lines, after = report(server)
         order_after = buried_order(server)
         server.kill()
-    # A buried job that is reserved at the kill is buried again after it.
+    # A buried job that is reserved at the kill is buried again afterwards.
     held = {tube: jobs for tube, jobs in order_after.items() if tube not in order_before}
     lines += [f"buried {line}" for line in buried_lines(order_before | held)]
     lines += [f"# lost {line}" for line in losses(before, after)]
