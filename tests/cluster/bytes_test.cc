@@ -1,4 +1,4 @@
-// Entries and messages as bytes, and the small parts of a node: the lease and the clock.
+// Entries and messages as bytes, and small parts of a node: the lease and the clock.
 #include <array>
 #include <string>
 
@@ -53,7 +53,7 @@ Hello sample_hello() {
           .invites = true};
 }
 
-// `decode` takes `frame`, and none that is shorter, longer, or has one bit flipped.
+// Checks that `decode` accepts `frame`, and rejects it when shorter, longer or with a flipped bit.
 template <class Decode>
 void check_every_damage(const std::string& frame, Decode decode_it) {
   CHECK(frame_bytes(frame) == frame.size());
@@ -70,7 +70,7 @@ void check_every_damage(const std::string& frame, Decode decode_it) {
   CHECK_FALSE(decode_it(frame + "x"));
 }
 
-// As it is, but with the byte at `at` replaced, and the right CRC.
+// Returns the frame with the byte at `at` replaced and its CRC corrected.
 std::string with_byte(std::string frame, std::size_t at, char byte) {
   frame[at] = byte;
   const std::uint32_t crc = crc32c(0, std::string_view(frame).substr(kFrameHeaderBytes));
@@ -94,11 +94,11 @@ TEST_CASE("a message is decoded as it was encoded") {
   CHECK_FALSE(read->pre_vote);
 }
 
-TEST_CASE("a frame with any bit flipped, or of any other length, is no message") {
+TEST_CASE("a frame with any bit flipped, or of any other length, is not decoded") {
   check_every_damage(encode(sample_message()), decode);
 }
 
-TEST_CASE("control frames are decoded as they were encoded, and not if they are damaged") {
+TEST_CASE("control frames are decoded as they were encoded, unless they are damaged") {
   const std::string hello = encode(sample_hello());
   CHECK(decode_hello(hello) == sample_hello());
   check_every_damage(hello, decode_hello);
@@ -116,7 +116,7 @@ TEST_CASE("control frames are decoded as they were encoded, and not if they are 
   CHECK(decode_request(encode(Request{})) == Request{});
 }
 
-TEST_CASE("a control frame is not taken for one of another type") {
+TEST_CASE("a control frame is not mistaken for a frame of another type") {
   const std::array<std::string, 5> frames = {encode(sample_hello()), encode(Welcome{}),
                                              encode(Request{}), encode(Response{}),
                                              encode(sample_message())};
@@ -271,7 +271,7 @@ TEST_CASE("a damaged entry, or one of a later version, is not read") {
   CHECK_FALSE(read_entry_header(later));
 }
 
-TEST_CASE("the chain depends on every part of an entry, and on all before it") {
+TEST_CASE("the chain depends on every part of an entry, and on all entries before it") {
   const Entry entry{.term = 1, .type = EntryType::facts, .data = Bytes::copy_of("abc")};
   const Chain chain = chain_after(1, 2, entry);
   CHECK(chain_after(1, 2, entry) == chain);
@@ -292,16 +292,16 @@ TEST_CASE("a lease lasts nine tenths of an election timeout from what a majority
   const std::vector<NodeId> voters{1, 2, 3};
   Lease lease(300ms);
   CHECK(lease.end(voters, 1) == Time::min());
-  CHECK(lease.end({1}, 1) == kNever);  // alone
+  CHECK(lease.end({1}, 1) == kNever);  // a single voter
   lease.answered(2, Time(1s));
   CHECK(lease.end(voters, 1) == Time(1s) + 270ms);
   lease.answered(3, Time(2s));
   CHECK(lease.end(voters, 1) == Time(2s) + 270ms);
   lease.answered(3, Time(1s));  // late
   CHECK(lease.end(voters, 1) == Time(2s) + 270ms);
-  // Of five, the second newest of the others.
+  // Of five voters, the second newest of the others counts.
   CHECK(lease.end({1, 2, 3, 4, 5}, 1) == Time(1s) + 270ms);
-  // A leader that is no voter needs two others.
+  // A leader that is not a voter needs two others.
   CHECK(lease.end({2, 3, 4}, 1) == Time(1s) + 270ms);
   lease.give_up();
   CHECK(lease.end(voters, 1) == Time::min());
@@ -314,11 +314,12 @@ TEST_CASE("a lease lasts nine tenths of an election timeout from what a majority
   CHECK(lease.end(voters, 1) == Time(3s) + 270ms);
 }
 
-TEST_CASE("the time of the cluster goes on from the leader before, whatever the wall clock says") {
+TEST_CASE(
+    "the time of the cluster continues from the previous leader, whatever the wall clock says") {
   ClusterClock clock;
   CHECK_FALSE(clock.is_set());
   clock.observe(Time(10s), Time(1h));
-  clock.observe(Time(12s), Time(1h) + 1s);  // a frame that was on its way for a second
+  clock.observe(Time(12s), Time(1h) + 1s);  // a frame that was under way for a second
   CHECK(clock.at(Time(12s)) == Time(1h) + 2s);
   clock.lead(Time(13s), Time(5h), Time(1h));
   CHECK(clock.at(Time(14s)) == Time(1h) + 4s);
@@ -329,7 +330,7 @@ TEST_CASE("the time of the cluster goes on from the leader before, whatever the 
   CHECK(clock.at(Time(15s)) == Time(2h));
 }
 
-TEST_CASE("a leader that has heard of none takes its wall clock, or the newest entry's time") {
+TEST_CASE("a leader that has heard of no other takes its wall clock, or the newest entry's time") {
   ClusterClock clock;
   clock.lead(Time(1s), Time(5h), Time(4h));
   CHECK(clock.at(Time(2s)) == Time(5h) + 1s);

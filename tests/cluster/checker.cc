@@ -8,7 +8,7 @@ namespace tubed::cluster_test {
 
 namespace {
 
-// A body without its padding.
+// Returns a body without its padding.
 std::string name(std::string_view body) {
   return std::string(body.substr(0, body.find('x')));
 }
@@ -27,7 +27,7 @@ void Checker::problem(JobId id, const std::string& what) const {
   problem_(problem);
 }
 
-// A duration that has passed by no clock.
+// Returns a duration that has not passed on any clock yet.
 Duration Checker::safe(Duration duration) const {
   return std::chrono::duration_cast<Duration>(duration * (1 - skew_));
 }
@@ -59,10 +59,10 @@ void Checker::inserted(const std::string& body, JobId id) {
 
 // --- Holders
 
-// No other client may get the job before this time, by a reply with that time of the cluster. The
-// time of the cluster may gain what it had lost in a failover, when the next leader had not heard
-// the last of its predecessor. The end of a reservation comes as much earlier then. The World
-// checks that it gains no more than that.
+// No other client may get the job before this time, by a reply with that cluster time. After a
+// failover the cluster time may regain what it had lost because the previous leader had not heard
+// the last frames of its predecessor. The reservation then ends earlier by that amount. The World
+// checks that the cluster time gains no more than that.
 Time Checker::protected_until(const Hold& hold, const Reply& reply) const {
   if (hold.ended) return Time::min();
   const Time until = hold.until - std::max(reply.ahead - hold.ahead, Duration());
@@ -75,7 +75,7 @@ void Checker::reserved(ClientId client, JobId id, std::string_view body, Time as
   Job& job = known(id, body);
   if (job.is_deleted && job.deleted < asked) problem(id, "was deleted, and is reserved");
   if (ended) return;
-  // The order of two replies of one tick is not known here.
+  // The order of two replies in one tick is unknown here.
   const bool judged = job.hold && job.hold->released != reply.released;
   if (judged && reply.arrived < protected_until(*job.hold, reply)) {
     problem(id, "is held by client " + std::to_string(job.hold->client) + ", and given to client " +
@@ -125,7 +125,7 @@ void Checker::not_found(ClientId client, JobId id, bool is_delete, bool had_righ
   Job& job = jobs_[id];
   if (is_delete) --job.deletes;
   if (!had_right || !job.hold || job.hold->client != client) return;
-  // A delete that was sent before the job was reserved may be done after it.
+  // A delete that was sent before the job was reserved may run after the reservation.
   if (job.is_deleted || job.deletes > 0) return;
   Hold hold = *job.hold;
   hold.ended = false;  // by the command that was not done
@@ -151,7 +151,7 @@ void Checker::found(JobId id, std::string_view body, Time asked) {
 
 void Checker::hung_up(ClientId client) {
   for (auto& [id, job] : jobs_) {
-    // Also one that is held over: a touch that was not answered may have taken it over.
+    // Even a held-over reservation: a touch without a reply may have taken it over.
     if (job.hold && job.hold->client == client) job.hold->ended = true;
   }
 }

@@ -1,11 +1,11 @@
-// Checker: what clients may rely on, checked from what they have sent and received.
+// Checker: checks what clients may rely on, from what they have sent and received.
 //
-// It knows the true time of each event. Jobs are independent of each other, so each rule is about
-// one job: an acknowledged job is never lost, a deleted one never comes back, a job has one holder
-// at a time, the holder has its rights, a job is whole, and ids rise.
+// It knows the true time of each event. Jobs are independent, so each rule is about one job: an
+// acknowledged job is never lost, a deleted job never reappears, a job has one holder at a time,
+// the holder has its rights, a job is whole, and ids increase.
 //
-// A command without a reply was done or was not. The load sends no command twice, and no client
-// disturbs the reservations of another, so that everything else is exact.
+// A command without a reply may or may not have run. The load sends no command twice, and no client
+// disturbs the reservations of another, so everything else is exact.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class Checker {
  public:
   using Problem = std::function<void(const std::string&)>;
 
-  // `grace`: how long a job is held over after a failover. `skew`: of the rates of clocks, as a
-  // part of one.
+  // `grace`: how long a job is held over after a failover. `skew`: the relative skew of the clocks'
+  // rates.
   Checker(Problem problem, Duration grace, double skew)
       : problem_(std::move(problem)), grace_(grace), skew_(skew) {}
 
@@ -35,38 +35,39 @@ class Checker {
   void put_sent(const std::string& body, Duration ttr);
   void inserted(const std::string& body, JobId id);
 
-  // When the server has sent a reply, when it has arrived, and how far the time of the cluster was
-  // ahead of the true time when it was sent.
+  // When the server sent a reply, when it arrived, and how far the cluster time was ahead of the
+  // true time when it was sent.
   struct Reply {
     Time released;
     Time arrived;
     Duration ahead{};
   };
-  // A reply with a job. `asked`: when its command was sent. `ended`: the client has ended the
-  // reservation since, so that it may be older than one that was reported before.
+  // A client has received a job. `asked`: when its command was sent. `ended`: the client has ended
+  // the reservation since, so it may be older than a reservation reported before.
   void reserved(ClientId client, JobId id, std::string_view body, Time asked, const Reply& reply,
                 bool ended);
   void found(JobId id, std::string_view body, Time asked);
-  // Whether the client has the right to end or touch the reservation of the job.
+  // True if the client may end or touch the reservation of the job.
   bool holds(ClientId client, JobId id) const;
-  // Some client does.
+  // True if some client may.
   bool is_held(JobId id) const;
-  // A client sends `delete`, `release` or `bury` of a job.
+  // A client sends `delete`, `release` or `bury` for a job.
   void end_sent(ClientId client, JobId id, bool is_delete);
   // A client has ended, or may have ended, its reservation of the job.
   void ended(ClientId client, JobId id);
   void deleted(JobId id, Time now);
-  // A command was answered NOT_FOUND. `had_right`: holds(), when it was sent.
+  // A command was answered NOT_FOUND. `had_right`: the result of holds() when it was sent.
   void not_found(ClientId client, JobId id, bool is_delete, bool had_right, const Reply& reply);
   void touched(ClientId client, JobId id, Time asked, const Reply& reply);
-  // The client has ended its connection: its jobs are ready soon.
+  // The client has closed its connection: its jobs will soon be ready.
   void hung_up(ClientId client);
-  // Its connection was lost with the node: its jobs are held over.
+  // The connection was lost with the node: the client's jobs are held over.
   void connection_lost(ClientId client);
   // A node has begun to serve.
   void leader_serves(Time now);
 
-  // The node that serves has exactly these jobs. `body_of`: nothing: it has no such job.
+  // Checks that the serving node has exactly these jobs. `body_of` returns nothing for a missing
+  // job.
   using BodyOf = std::function<std::optional<std::string>(JobId)>;
   void check_jobs(const BodyOf& body_of) const;
 
@@ -78,23 +79,23 @@ class Checker {
  private:
   struct Put {
     Duration ttr{};
-    JobId id = 0;  // 0: not known
+    JobId id = 0;  // 0: unknown
   };
   struct Hold {
     ClientId client = 0;
-    Time released;           // the reply
-    Time from;               // the client has it since
-    Time until;              // the server keeps it until then, at least, if time goes on as it did
-    Duration ahead{};        // the time of the cluster, as in the reply
+    Time released;           // when the reply was sent
+    Time from;               // start of the reservation
+    Time until;              // earliest end on the server, if time continues as before
+    Duration ahead{};        // of the cluster time, as in the reply
     bool ended = false;      // the client has ended it, or may have
     bool connected = false;  // by the connection that reserved it
-    // The first node that serves after the node that has reserved it.
+    // When the first other node began to serve after the reservation.
     std::optional<Time> leader;
   };
   struct Job {
     std::string body;
     bool acknowledged = false;
-    std::uint32_t deletes = 0;  // that were sent and not answered with NOT_FOUND
+    std::uint32_t deletes = 0;  // sent and not answered NOT_FOUND
     bool is_deleted = false;
     Time deleted;
     std::optional<Hold> hold;

@@ -1,5 +1,5 @@
-// Three cores in memory, with virtual time and a network that loses only what a test cuts off.
-// Their behaviour under faults is for the simulation of whole nodes.
+// Three cores in memory, with virtual time and a network that loses only what a test cuts off. The
+// simulation of whole nodes tests their behaviour under faults.
 #include "cluster/core.h"
 
 #include <algorithm>
@@ -73,7 +73,7 @@ struct Message {
   std::vector<Entry> entries;
 };
 
-// A core with its disk, which keeps everything at once.
+// A core with its disk, which stores everything at once.
 struct Node {
   std::uint64_t id = 0;
   Core core;
@@ -84,11 +84,11 @@ struct Node {
   std::uint64_t committed = 0;
   std::uint64_t base = 0;  // the state has everything up to here
   std::uint64_t base_term = 0;
-  std::string configuration;  // in force there
+  std::string configuration;  // in force at `base`
   std::uint64_t configuration_index = 0;
   std::uint64_t barriers = 0;
   std::uint64_t timeouts = 0;
-  bool is_fetched = false;  // the leader wants it to fetch a state
+  bool is_fetched = false;  // the leader has told it to fetch a state
 
   std::uint64_t last() const { return first + log.size() - 1; }
   const Entry& at(std::uint64_t index) const { return log.at(index - first); }
@@ -119,7 +119,7 @@ class Cluster {
     return node;
   }
 
-  // Also a restart: only what is durable is known afterwards.
+  // Starts or restarts a node: it then knows only what is durable.
   void start(Node& node) {
     node.core = make_core(node.id);
     REQUIRE(node.core != nullptr);
@@ -156,7 +156,7 @@ class Cluster {
     return *leader();
   }
 
-  // Until `done`, or for that number of milliseconds.
+  // Runs until `done`, or for this many milliseconds.
   template <typename Done>
   bool run(std::uint64_t milliseconds, Done done) {
     for (const std::uint64_t end = now + milliseconds; now < end; ++now) {
@@ -222,8 +222,8 @@ class Cluster {
     }
   }
 
-  // Every member that runs has the same entries, apart from a beginning that its log lacks, and
-  // knows them as committed. A spare is not even sent the change that made it a spare.
+  // Checks that every running member has the same entries, apart from a beginning that its log
+  // lacks, and knows them as committed. A spare is not even sent the change that made it a spare.
   void check_equal() {
     run(4 * kElection);
     const Node& first = elected();
@@ -348,7 +348,7 @@ TEST_CASE("three cores elect a leader, and replicate") {
   const auto term = core_term(leader.core.get());
   CHECK(core_leader(leader.core.get()) == leader.id);
   for (int i = 0; i < 100; ++i) REQUIRE(cluster.submit(leader, "job " + std::to_string(i)) == 0);
-  // Several in one call.
+  // Several entries in one call.
   std::vector<Entry> many(50, {.term = term, .type = CORE_COMMAND, .data = "x"});
   REQUIRE(cluster.submit(leader, many) == 0);
   cluster.check_equal();
@@ -362,7 +362,7 @@ TEST_CASE("three cores elect a leader, and replicate") {
   CHECK(core_match(follower(cluster).core.get(), leader.id, &match) == CORE_REFUSED);
 }
 
-TEST_CASE("one voter leads at once") {
+TEST_CASE("a single voter leads at once") {
   Cluster cluster({{1, CORE_VOTER}});
   Node& node = cluster.nodes.at(1);
   CHECK(core_state(node.core.get()) == CORE_LEADER);
@@ -373,14 +373,14 @@ TEST_CASE("one voter leads at once") {
   CHECK(core_commit(node.core.get()) == 2);
 }
 
-TEST_CASE("a new leader commits what the old one has left with a barrier of its own") {
+TEST_CASE("a new leader commits the entries of the old leader with its own barrier") {
   Cluster cluster(kThree);
   Node& old = cluster.elected();
   REQUIRE(cluster.submit(old, "replicated, and not known as committed") == 0);
   cluster.run(1);
   const auto last = old.last();
   cluster.unreachable = {old.id};
-  // Never replicated: replaced later.
+  // Never replicated, so replaced later.
   REQUIRE(cluster.submit(old, "lost") == 0);
   Node& next = cluster.elected();
   CHECK(next.id != old.id);
@@ -419,7 +419,7 @@ TEST_CASE("leadership is transferred") {
   cluster.check_equal();
 }
 
-TEST_CASE("a transfer to a node that does not answer ends") {
+TEST_CASE("a transfer to a node that does not answer is given up") {
   Cluster cluster(kThree);
   Node& leader = cluster.elected();
   cluster.check_equal();
@@ -444,7 +444,7 @@ TEST_CASE("cut entries are fetched") {
   cluster.cut(leader, 90, 10);
   CHECK(leader.first == 81);
   const std::string& configuration = leader.configuration;
-  // Not again, not backwards, not what is not committed.
+  // A cut must not be repeated, go back, or include uncommitted entries.
   for (const std::uint64_t index : {90U, 50U, 1000U}) {
     CAPTURE(index);
     CHECK(cluster.step(leader, [&](tubed_core* core, const core_update** update) {
@@ -454,7 +454,7 @@ TEST_CASE("cut entries are fetched") {
   }
   cluster.unreachable.clear();
   REQUIRE(cluster.run(5 * kElection, [&] { return late.is_fetched; }));
-  // It takes over the leader's state and the entries around it, and starts with them.
+  // It takes the leader's state and the entries around it, and starts with them.
   late.log = leader.log;
   late.first = leader.first;
   late.base = leader.base;
@@ -471,7 +471,7 @@ TEST_CASE("cut entries are fetched") {
   cluster.check_equal();
 }
 
-TEST_CASE("all restart from a state and the entries around it") {
+TEST_CASE("all nodes restart from a state and the entries around it") {
   Cluster cluster(kThree);
   for (int round = 0; round < 3; ++round) {
     Node& leader = cluster.elected();
@@ -486,7 +486,7 @@ TEST_CASE("all restart from a state and the entries around it") {
   }
 }
 
-TEST_CASE("a node joins, catches up, becomes a voter, and another one leaves") {
+TEST_CASE("a node joins, catches up and becomes a voter, and another node leaves") {
   Cluster cluster(kThree);
   Node* leader = &cluster.elected();
   for (int i = 0; i < 200; ++i) REQUIRE(cluster.submit(*leader, "job") == 0);
@@ -497,7 +497,7 @@ TEST_CASE("a node joins, catches up, becomes a voter, and another one leaves") {
   auto members = kThree;
   members.push_back({4, CORE_SPARE});
   REQUIRE(cluster.change(*leader, members) == 0);
-  // One change at a time.
+  // Only one change at a time.
   members.back().role = CORE_STANDBY;
   CHECK(cluster.change(*leader, members) == CORE_REFUSED);
   cluster.run(kHeartbeat);
@@ -545,7 +545,7 @@ TEST_CASE("a node joins, catches up, becomes a voter, and another one leaves") {
   cluster.check_equal();
 }
 
-TEST_CASE("an uncommitted change is taken back with its entry") {
+TEST_CASE("an uncommitted change is undone with its entry") {
   Cluster cluster(kThree);
   Node& old = cluster.elected();
   cluster.check_equal();
@@ -560,7 +560,7 @@ TEST_CASE("an uncommitted change is taken back with its entry") {
   CHECK(core_members(old.core.get(), nullptr, 0) == 3);
 }
 
-TEST_CASE("members that are sent nothing do not make the leader busy") {
+TEST_CASE("members that are sent nothing do not keep the leader busy") {
   auto members = kThree;
   members.push_back({4, CORE_STANDBY});
   Cluster cluster(members);
@@ -590,15 +590,15 @@ TEST_CASE("a leader without a majority steps down") {
   cluster.check_equal();
 }
 
-TEST_CASE("only single changes that keep the order are submitted") {
+TEST_CASE("only single changes that keep the order are accepted") {
   Cluster cluster({{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}, {4, CORE_STANDBY}});
   Node& leader = cluster.elected();
   cluster.check_equal();
   const auto last = leader.last();
   const std::vector<std::vector<Member>> refused{
-      {{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}, {4, CORE_STANDBY}},  // none
+      {{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}, {4, CORE_STANDBY}},  // no change
       {{2, CORE_VOTER}, {1, CORE_VOTER}, {3, CORE_VOTER}, {4, CORE_STANDBY}},
-      {{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}, {5, CORE_STANDBY}},  // two
+      {{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}, {5, CORE_STANDBY}},  // two changes
       {{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_STANDBY}, {4, CORE_VOTER}},
       {{1, CORE_VOTER}, {2, CORE_VOTER}},
       {{2, CORE_VOTER}, {3, CORE_VOTER}, {4, CORE_VOTER}},
@@ -609,7 +609,7 @@ TEST_CASE("only single changes that keep the order are submitted") {
     CAPTURE(encoded(members));
     CHECK(cluster.change(leader, members) == CORE_MALFORMED);
   }
-  // Not with other entries, nor of another term.
+  // Not together with other entries, and not of another term.
   const auto term = core_term(leader.core.get());
   const auto good = encoded({{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}, {4, CORE_VOTER}});
   CHECK(cluster.submit(leader, {{.term = term, .type = CORE_COMMAND, .data = "x"},
@@ -642,7 +642,7 @@ TEST_CASE("damaged configurations are refused") {
   CHECK(std::string_view(members[2].address) == "node-3");
   // The end is padding.
   for (std::size_t length = 0; length < good.size(); ++length) {
-    // A copy of its own, so that reading beyond it is noticed.
+    // A separate copy, to detect reads beyond it.
     const std::unique_ptr<char[]> copy(new char[length]);
     std::copy_n(good.begin(), length, copy.get());
     const int code = core_decode(copy.get(), length, members, 3, &n);
@@ -670,7 +670,7 @@ TEST_CASE("damaged configurations are refused") {
   }
 }
 
-TEST_CASE("messages that cannot be true are refused, and change nothing") {
+TEST_CASE("impossible messages are refused, and change nothing") {
   Cluster cluster(kThree);
   Node& leader = cluster.elected();
   cluster.check_equal();
@@ -705,7 +705,7 @@ TEST_CASE("messages that cannot be true are refused, and change nothing") {
   CHECK(refused(node, with([](auto& bad) { bad.index = 0; })));
   CHECK(refused(node, with([](auto& bad) { bad.log_term = 0; })));
   CHECK(refused(node, with([](auto& bad) { bad.log_term = bad.term + 1; })));
-  CHECK(refused(leader, with([&](auto& bad) { bad.peer = node.id; })));  // two leaders of a term
+  CHECK(refused(leader, with([&](auto& bad) { bad.peer = node.id; })));  // two leaders in a term
   const std::string configuration = encoded(kThree);
   const core_entry command{term, CORE_COMMAND, nullptr, 0};
   const core_entry change{term, CORE_CHANGE, configuration.data(), configuration.size()};
@@ -729,7 +729,7 @@ TEST_CASE("messages that cannot be true are refused, and change nothing") {
   CHECK(core_last(node.core.get()) == last);
   CHECK(core_term(node.core.get()) == term);
 
-  // A vote's result that comes late has no effect, whatever it says.
+  // The result of a vote that arrives late has no effect, whatever it is.
   core_message result{};
   result.type = CORE_VOTE_RESULT;
   result.peer = node.id;
@@ -741,7 +741,7 @@ TEST_CASE("messages that cannot be true are refused, and change nothing") {
   CHECK(core_state(leader.core.get()) == CORE_LEADER);
   CHECK(core_term(leader.core.get()) == term);
 
-  // Reports of entries that were reported, and of entries that do not exist.
+  // Reports of entries already reported, and of entries that do not exist.
   const core_update* update = nullptr;
   CHECK(core_persisted(node.core.get(), cluster.now, last, &update) == 0);
   CHECK(core_persisted(node.core.get(), cluster.now, 1, &update) == 0);
@@ -751,7 +751,7 @@ TEST_CASE("messages that cannot be true are refused, and change nothing") {
   cluster.check_equal();
 }
 
-TEST_CASE("a start from what cannot be true is refused") {
+TEST_CASE("a start from an impossible state is refused") {
   const std::string configuration = encoded(kThree);
   const core_entry change{1, CORE_CHANGE, configuration.data(), configuration.size()};
   const core_entry command{1, CORE_COMMAND, nullptr, 0};
@@ -794,7 +794,7 @@ TEST_CASE("a start from what cannot be true is refused") {
         }) == 0);
   CHECK(start([&](auto& base) { entries(base, later, 5); }) == CORE_MALFORMED);  // a gap
   CHECK(start([&](auto& base) { entries(base, later, 1); }) == CORE_MALFORMED);  // too short
-  CHECK(start([&](auto& base) { base.index_term = 2; }) == CORE_MALFORMED);      // disagree
+  CHECK(start([&](auto& base) { base.index_term = 2; }) == CORE_MALFORMED);      // inconsistent
   CHECK(start([&](auto& base) { base.term = 0; }) == CORE_MALFORMED);
   CHECK(start([&](auto& base) { base.configuration_index = 4; }) == CORE_MALFORMED);
   CHECK(start([&](auto& base) { base.configuration_bytes = 20; }) == CORE_MALFORMED);

@@ -6,7 +6,7 @@ namespace tubed::cluster {
 
 namespace {
 
-// The oldest file with an entry that is needed; 0: none up to file 9.
+// Returns the oldest file with a needed entry; 0: none up to file 9.
 std::uint64_t oldest(const EntryPlaces& places) {
   for (std::uint64_t file = 1; file < 10; ++file) {
     if (places.any_up_to(file)) return file;

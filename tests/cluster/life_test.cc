@@ -1,7 +1,7 @@
 // Lives of simulated clusters (world.h).
 //
-// TUBED_LIVES sets their number, TUBED_LIFE_SEED the first seed, to repeat one life. With
-// TUBED_LIFE_TRACE the story of a life that fails has what clients send and receive.
+// TUBED_LIVES sets their number, TUBED_LIFE_SEED the first seed, to repeat a life. With
+// TUBED_LIFE_TRACE the story of a failing life includes what clients send and receive.
 #include <cstdio>
 #include <cstdlib>
 
@@ -45,14 +45,15 @@ TEST_CASE("a cluster keeps its promises, whatever fails") {
       static_cast<unsigned long long>(counts.wipes), static_cast<unsigned long long>(counts.joins));
 }
 
-TEST_CASE("a voter that has lost its disks is not invited back, even if it has just become one") {
+TEST_CASE(
+    "a voter that has lost its disks is not invited back, even if it has just become a voter") {
   LifeCounts counts;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Nature nature;
     nature.seed = seed;
     nature.wipes = 5;
     nature.member_changes = 60;
-    nature.stalls = 40;  // of disks: a promotion is committed late
+    nature.stalls = 40;  // of disks: promotions are committed late
     World world(nature);
     if (world.live()) FAIL(world.story());
     counts += world.counts();

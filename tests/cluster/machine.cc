@@ -44,7 +44,7 @@ Time Machine::clock() const {
 Time Machine::true_time_of(Time monotonic) const {
   if (monotonic == kNever) return kNever;
   const std::int64_t passed = (monotonic - Time(clocks_.monotonic)).count();
-  // Rounded up, so that the deadline has passed then.
+  // Rounded up, so the deadline has passed by then.
   return Time(Duration(passed - passed / (kMillion + clocks_.rate) * clocks_.rate + 1000));
 }
 
@@ -65,7 +65,7 @@ cluster::RaftLogOptions Machine::raft_options(std::uint64_t cluster) const {
 void Machine::found(std::uint64_t cluster, const std::vector<cluster::Member>& members) {
   const auto founded = cluster::found(raft_disk_, raft_options(cluster), id_, members);
   if (!founded) return world_.problem("cannot found: " + founded.error().message);
-  // A journal that has nothing but the position of the founders.
+  // A journal with only the position of the founders.
   auto nothing = journal::revive(journal_disk_, {}, Time());
   auto opened = journal::Journal::open(journal_disk_, *this,
                                        {.segment_bytes = options_.segment_bytes,
@@ -87,7 +87,7 @@ void Machine::found(std::uint64_t cluster, const std::vector<cluster::Member>& m
 
 void Machine::crash(journal::Random& random, journal::Fate fate) {
   end_process();
-  // Both at once.
+  // Both disks at the same time.
   journal::TestDisk journal_disk = journal_disk_.after_crash(random, fate);
   journal::TestDisk raft_disk = raft_disk_.after_crash(random, fate);
   journal_disk_ = std::move(journal_disk);
@@ -105,16 +105,16 @@ void Machine::empty_disks() {
   for (journal::TestDisk* disk : {&journal_disk_, &raft_disk_}) disk->set_capacity(UINT64_MAX);
 }
 
-// A copy of the state of another machine.
+// A copy of another machine's state.
 struct Machine::State {
   journal::TestDisk journal_disk;
   Index first = 0;
-  Index last = 0;  // the position of the journal
+  Index last = 0;  // position of the journal
   std::vector<cluster::Entry> entries;
   cluster::NodeState node;
 };
 
-// Nothing: the source lacks entries, or a problem was found.
+// Returns nothing if the source lacks entries or a problem was found.
 std::optional<Machine::State> Machine::state_of(Machine& source) const {
   // The durable prefix of the journal, which compaction may be changing.
   State state{.journal_disk = journal::TestDisk(source.journal_disk_.durable_files()),
@@ -150,7 +150,7 @@ bool Machine::take_state_of(Machine& source) {
     world_.problem("a node has no state");
     return false;
   }
-  // Its term and vote stay.
+  // Its term and vote are kept.
   return install(*state, *own.value());
 }
 
@@ -175,11 +175,11 @@ bool Machine::join(Machine& source) {
   return !blank_;
 }
 
-// Everything is replaced at once, as by renaming a directory.
+// Replaces everything at once, as by renaming a directory.
 bool Machine::install(State& fetched, cluster::NodeState state) {
   journal::TestDisk raft_disk;
   const std::vector<cluster::Entry>& entries = fetched.entries;
-  // The node has a term that is at least that of its entries, in which it may have voted.
+  // The node's term must not be lower than the term of an entry. It may have voted in its term.
   if (!entries.empty() && entries.back().term > state.term) {
     state.term = entries.back().term;
     state.voted_for = 0;
@@ -208,7 +208,7 @@ bool Machine::install(State& fetched, cluster::NodeState state) {
 
 void Machine::end_process() {
   if (process_ == nullptr) return;
-  // Without the facts of clients that give their jobs back.
+  // Facts of clients that release their jobs are discarded.
   NullLog nothing;
   process_->service.engine().record_reservations(nullptr);
   process_->service.set_log(nothing);
@@ -260,7 +260,7 @@ Result<void> Machine::start_process(unsigned seed) {
   options.kept_entries = options_.kept_entries;
   options.kept_bytes = options_.kept_bytes;
   options.in_flight_bytes = options_.in_flight_bytes;
-  options.log = raft_options(0);  // the node has the identity
+  options.log = raft_options(0);  // the node sets the identity
   process_->node = TRY(cluster::Node::open(raft_disk_, *this, options, base));
   process_->replica = std::make_unique<cluster::Replica>(
       *this, *process_->node, *process_->journal, engine, base,
@@ -314,7 +314,7 @@ void Machine::end_tick() {
   start_if_wanted();
 }
 
-// A leader that cannot store entries passes leadership on when nothing is under way.
+// A leader that cannot store entries passes on leadership when nothing is under way.
 void Machine::hand_over() {
   cluster::Node& node = *process_->node;
   const bool cannot_store = node.full() || node.oldest_write() > 2 * options_.election_timeout;
@@ -325,7 +325,7 @@ void Machine::hand_over() {
 
 void Machine::start_if_wanted() {
   if (!again_ || failed_) return;
-  // The operations that the process has requested of its disks are done first.
+  // Disk operations requested by the process are completed first.
   journal_disk_.run_all();
   raft_disk_.run_all();
   if (dead()) return;
@@ -473,7 +473,7 @@ void Machine::replica_failed(const std::string& reason) {
 }
 
 void Machine::failed(const std::string& reason) {
-  // As with another failure of a disk, the process ends.
+  // As after another failure of a disk, the process ends.
   const bool no_room = full_ && reason.find("No space left on device") != std::string::npos;
   if (!off() && !no_room) world_.problem("node " + std::to_string(id_) + " has failed: " + reason);
   failed_ = true;

@@ -1,7 +1,7 @@
-// Machine: one node of a simulated cluster: a computer with two disks and clocks, and the process
-// that runs on it: the queue, its conversations, the journal, the raft log and libraft's core.
+// Machine: one node of a simulated cluster: a computer with two disks and clocks, and its process:
+// the queue, its conversations, the journal, the raft log and libraft's core.
 //
-// The World does its work: it delivers frames and bytes of clients, does operations of its disks,
+// The World drives it: it delivers frames and the bytes of clients, does operations of its disks,
 // and lets its deadlines pass. Each event is a tick of the process, as in serving/scheduler.h: the
 // event, the work of the replica, the flush of the log, and the replies.
 #pragma once
@@ -33,13 +33,13 @@ using ClientId = std::uint32_t;
 // The world, as a machine sees it.
 class MachineHost {
  public:
-  // The true time, from 0.
+  // Returns the true time, starting at 0.
   virtual Time now() const = 0;
   virtual void send(NodeId from, NodeId to, std::string frame) = 0;
-  // Replies for a client that has a connection here. The machine has sent them: they will arrive
-  // unless the connection breaks.
+  // Sends replies to a client that is connected here. They will arrive unless the connection
+  // breaks.
   virtual void reply(NodeId from, ClientId client, std::string bytes) = 0;
-  // A connection has ended. `orderly`: the process has closed it.
+  // A connection has ended.
   virtual void disconnected(NodeId from, ClientId client) = 0;
   virtual void began_serving(NodeId node) = 0;
   // Entry `index` is applied.
@@ -54,9 +54,9 @@ class MachineHost {
 };
 
 struct MachineClocks {
-  Duration monotonic{};   // the monotonic clock when the true time is 0
-  std::int64_t rate = 0;  // how many parts in a million it runs too fast
-  Duration wall{};        // the wall clock minus the true time
+  Duration monotonic{};   // monotonic clock at true time 0
+  std::int64_t rate = 0;  // parts per million by which it runs too fast
+  Duration wall{};        // wall clock minus true time
 };
 
 struct MachineOptions {
@@ -86,48 +86,48 @@ class Machine final : public cluster::NodeHost,
   journal::TestDisk& journal_disk() { return journal_disk_; }
   journal::TestDisk& raft_disk() { return raft_disk_; }
   bool off() const { return journal_disk_.off() || raft_disk_.off(); }
-  // A disk was switched off in the middle of an operation, or the process has failed: the machine
-  // is to be crashed.
+  // True if a disk was switched off during an operation or the process has failed: the machine must
+  // be crashed.
   bool dead() const { return failed_ || off(); }
   // Prepares the disks of a founder.
   void found(std::uint64_t cluster, const std::vector<cluster::Member>& members);
   void step_wall(Duration by) { clocks_.wall += by; }
-  // Its disks have that much room and no more, until empty_disks().
+  // Limits the room on its disks until empty_disks().
   void fill_disks(std::uint64_t room);
   void empty_disks();
   bool has_full_disks() const { return full_; }
-  // The process ends, and the disks are as after a crash.
+  // Ends the process and leaves the disks as after a crash.
   void crash(journal::Random& random, journal::Fate fate);
-  // Starts the process. False: the machine went off meanwhile, its disks are full, or a problem was
-  // found.
+  // Starts the process. Returns false if the machine was switched off meanwhile, its disks are
+  // full, or a problem was found.
   bool boot(unsigned seed);
-  // Ends the process and replaces what is on its disks by the state of another machine that is
-  // running and has applied everything that is applied here, as far as its disks have it.
-  // False: it has less, and nothing has changed.
+  // Ends the process and replaces the contents of its disks by the state of another running
+  // machine, as far as that machine's disks have it. Returns false, without a change, if the other
+  // machine has not applied everything that is applied here.
   bool take_state_of(Machine& source);
-  // The process ends, and the disks are lost. Without a state it cannot be started.
+  // Ends the process and loses the disks. Without a state the machine cannot be started.
   void wipe();
   bool blank() const { return blank_; }
-  // Without a state: becomes the standby that it is in the state of another machine that is
-  // running. False: it is no standby in that state, and nothing has changed.
+  // For a machine without a state: becomes the standby that it is in the state of another running
+  // machine. Returns false, without a change, if it is not a standby there.
   bool join(Machine& source);
   // Counts starts: frames and bytes of an earlier life are not delivered.
   std::uint64_t life() const { return life_; }
   bool running() const { return process_ != nullptr; }
 
-  // --- The process. Preconditions: running(). After each call the world looks at dead().
+  // --- The process. Precondition: running(). After each call the world checks dead().
 
   void receive(const std::string& frame);
-  // False: the node takes no clients now.
+  // Returns false if the node accepts no clients now.
   bool connect(ClientId client);
   void receive(ClientId client, const std::string& bytes);
   void hang_up(ClientId client);
-  // Does one operation of one of the disks. False: nothing is to be done.
+  // Does one operation of one of the disks. Returns false if no operation is pending.
   bool disk_work(bool raft);
   std::size_t pending_disk_work(bool raft) const;
   // Does what is due.
   void tick();
-  // When tick() has something to do, in true time.
+  // Returns when tick() will have something to do, in true time.
   Time next_deadline() const;
 
   bool transfer();
@@ -135,17 +135,17 @@ class Machine final : public cluster::NodeHost,
   bool serves() const;
   const cluster::Node& node() const;
   const cluster::Replica& replica() const;
-  // The log of a node that serves; the position that is durable.
+  // The log of a serving node: its durable position.
   Lsn durable() const;
   bool is_clean() const;
-  // How often it has passed leadership on because it cannot store entries.
+  // How often it has passed on leadership because it cannot store entries.
   std::uint64_t hand_overs() const { return hand_overs_; }
   engine::Engine& engine();
   // The time of its queue; 1970: it does not serve.
   Time queue_time() const;
-  // How far the time of the cluster is ahead of the true time, on a node that knows it.
+  // How far the cluster time is ahead of the true time, on a node that knows it.
   Duration ahead() const;
-  // The durable state, for comparisons.
+  // Returns the durable state, for comparisons.
   std::vector<std::string> state(Time now) const;
 
   Time true_time_of(Time monotonic) const;
@@ -202,12 +202,12 @@ class Machine final : public cluster::NodeHost,
   journal::TestDisk raft_disk_;
   std::uint64_t life_ = 0;
   unsigned seed_ = 0;
-  bool again_ = false;   // the process is to be started again in place
-  bool failed_ = false;  // the process is to end
+  bool again_ = false;   // the process must be started again in place
+  bool failed_ = false;  // the process must end
   bool full_ = false;    // the disks
-  bool blank_ = false;   // they were lost
+  bool blank_ = false;   // the disks were lost
   std::uint64_t hand_overs_ = 0;
-  Time hand_over_at_;  // not before
+  Time hand_over_at_;  // earliest time of the next
   std::unique_ptr<Process> process_;
 };
 

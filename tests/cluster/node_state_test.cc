@@ -22,7 +22,7 @@ NodeState state_of(Term term) {
           .configuration_index = term * 2};
 }
 
-// Nothing: no state, or an error.
+// Returns nothing if no state was stored or loading fails.
 std::optional<NodeState> loaded(TestDisk& disk) {
   auto state = load_node_state(disk);
   return state ? *state : std::nullopt;
@@ -30,14 +30,14 @@ std::optional<NodeState> loaded(TestDisk& disk) {
 
 }  // namespace
 
-TEST_CASE("a node without a state has none") {
+TEST_CASE("a directory without a state gives no state") {
   TestDisk disk;
   auto state = load_node_state(disk);
   REQUIRE(state);
   CHECK(!*state);
 }
 
-TEST_CASE("a state is durable when it is stored") {
+TEST_CASE("a stored state is durable") {
   TestDisk disk;
   for (Term term = 1; term < 300; term += 7) {
     REQUIRE(store_node_state(disk, state_of(term)).ok());
@@ -47,7 +47,7 @@ TEST_CASE("a state is durable when it is stored") {
   }
 }
 
-TEST_CASE("the bytes of a state are these") {
+TEST_CASE("a state has exactly these bytes") {
   TestDisk disk;
   REQUIRE(store_node_state(disk, {.cluster = 0x0807'0605'0403'0201,
                                   .node = 0x11,
@@ -65,7 +65,7 @@ TEST_CASE("the bytes of a state are these") {
   CHECK(image.size() == 71);
 }
 
-TEST_CASE("after a crash at any step the state is the old or the new one") {
+TEST_CASE("after a crash at any step the old or the new state is there") {
   std::uint64_t crashes = 0;
   for (const Fate fate : {Fate::kill, Fate::power_loss}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -89,7 +89,7 @@ TEST_CASE("after a crash at any step the state is the old or the new one") {
         const bool is_new = **state == state_of(after);
         REQUIRE((is_new || (!stored && **state == state_of(before))));
         if (is_new) before = after;
-        // The state that was loaded is there after the next crash, too.
+        // The loaded state must exist after the next crash too.
         disk = disk.after_crash(random, Fate::power_loss);
         REQUIRE(loaded(disk) == state_of(before));
         ++crashes;
@@ -99,12 +99,12 @@ TEST_CASE("after a crash at any step the state is the old or the new one") {
   CHECK(crashes == 1600);
 }
 
-TEST_CASE("an altered byte or a lost end is damage, never an older vote") {
+TEST_CASE("an altered byte or a lost end is damage and never gives an older vote") {
   TestDisk disk;
   REQUIRE(store_node_state(disk, state_of(5)).ok());
   const std::string older = disk.contents("state.0000000001");
   REQUIRE(store_node_state(disk, state_of(6)).ok());
-  disk.place("state.0000000001", older);  // as a crash may leave it
+  disk.place("state.0000000001", older);  // possible after a crash
   const auto files = disk.files();
   const std::string name = "state.0000000002";
   const auto expect_damage = [&](TestDisk& damaged) {
@@ -131,7 +131,7 @@ TEST_CASE("an altered byte or a lost end is damage, never an older vote") {
   CHECK(loaded(whole) == state_of(6));
 }
 
-TEST_CASE("on a full disk a state takes the place of the spare file") {
+TEST_CASE("on a full disk a state uses the space of the spare file") {
   TestDisk disk;
   REQUIRE(store_node_state(disk, state_of(200)).ok());
   for (Term term = 2; term < 20; ++term) {
@@ -140,7 +140,7 @@ TEST_CASE("on a full disk a state takes the place of the spare file") {
     CHECK(loaded(disk) == state_of(200 * term));
   }
   REQUIRE(disk.has("state.spare"));
-  SUBCASE("if there is none, the old state stays") {
+  SUBCASE("without a spare file the old state stays") {
     disk.lose("state.spare");
     disk.set_capacity(disk.total_bytes());
     const auto stored = store_node_state(disk, state_of(4000));
@@ -153,7 +153,7 @@ TEST_CASE("on a full disk a state takes the place of the spare file") {
   }
 }
 
-TEST_CASE("a state is stored although the old one cannot be removed") {
+TEST_CASE("a state is stored even if the old state cannot be removed") {
   TestDisk disk;
   REQUIRE(store_node_state(disk, state_of(1)).ok());
   disk.fail_after(Operation::remove_now, 0, journal::Outcome::Kind::no_space);

@@ -1,4 +1,4 @@
-// A node on its disk: a start that is refused, a node alone, and three nodes with one that lags.
+// A node on its disk: a refused start, a single node, and three nodes with a lagging node.
 #include "cluster/node.h"
 
 #include <array>
@@ -64,23 +64,23 @@ void run(journal::TestDisk& disk, Node& node, Host& host) {
   }
 }
 
-// Three nodes. A frame takes a millisecond, and a journal is on the disk at once, unless a test
-// wants otherwise.
+// Three nodes. A frame takes a millisecond, and a journal is on disk at once, unless a test changes
+// that.
 class Trio {
  public:
   struct Machine {
     journal::TestDisk disk;
     Host host;
     std::unique_ptr<Node> node;
-    bool silent = false;        // nothing arrives from it, and nothing reaches it
-    bool mute = false;          // nothing arrives from it
-    bool stalled = false;       // its disk does nothing
-    Duration delay{};           // of each frame from it and to it
-    Index behind = 0;           // how many entries its journal lacks
-    Time heard;                 // the last append
+    bool silent = false;        // no frames arrive from it or reach it
+    bool mute = false;          // no frames arrive from it
+    bool stalled = false;       // its disk does no operations
+    Duration delay{};           // of each frame from or to it
+    Index behind = 0;           // entries missing in its journal
+    Time heard;                 // when the last append arrived
     Duration longest{};         // between two appends
-    std::uint64_t most_sent{};  // bytes of entries of one frame to it
-    std::uint64_t sent{};       // and of all
+    std::uint64_t most_sent{};  // bytes of entries in one frame to it
+    std::uint64_t sent{};       // in all frames
   };
 
   explicit Trio(const NodeOptions& node_options) : options(node_options) {
@@ -137,7 +137,7 @@ class Trio {
     FAIL("no leader");
     return 0;
   }
-  // Steps, with an entry in each of them.
+  // Runs steps, each with an entry.
   void load(NodeId leader, int steps, std::size_t bytes = 10) {
     for (int i = 0; i < steps; ++i, step()) submit(leader, bytes);
   }
@@ -145,7 +145,7 @@ class Trio {
     REQUIRE(node(leader).submit({Bytes::copy_of(std::string(bytes, 'x'))}) != 0);
   }
 
-  // The state of a node up to its position, as it is fetched.
+  // The state of a node up to its position, as fetched.
   struct State {
     Applied base;
     Index first = 0;
@@ -214,13 +214,13 @@ std::string refusal(journal::TestDisk& disk, const Applied& base) {
 
 }  // namespace
 
-TEST_CASE("a directory without a state is no member of a cluster") {
+TEST_CASE("a directory without a state is not a member of a cluster") {
   journal::TestDisk disk;
   CHECK(refusal(disk, founding_position(kCluster)) ==
         "the node has no state: it is not a member of a cluster");
 }
 
-TEST_CASE("a node alone leads at once, and commits what is on its disk") {
+TEST_CASE("a single node leads at once, and commits entries that are on its disk") {
   journal::TestDisk disk;
   REQUIRE(found(disk, log_options(), 1, founders(1)).ok());
   Host host;
@@ -239,7 +239,7 @@ TEST_CASE("a node alone leads at once, and commits what is on its disk") {
   CHECK(host.sent.empty());
 }
 
-TEST_CASE("a member that has not answered is silent since it was added") {
+TEST_CASE("a member that has not answered counts as silent since it was added") {
   journal::TestDisk disk;
   REQUIRE(found(disk, log_options(), 1, founders(1)).ok());
   Host host;
@@ -287,7 +287,7 @@ TEST_CASE("a node refuses a journal that does not fit its raft log") {
   CHECK(refusal(disk, other) == "the raft log and the journal differ at entry 21");
 }
 
-TEST_CASE("a node that has just started is silent to requests for votes") {
+TEST_CASE("a node that has just started does not answer vote requests") {
   journal::TestDisk disk;
   REQUIRE(found(disk, log_options(), 1, founders(3)).ok());
   Host host;
@@ -312,9 +312,9 @@ TEST_CASE("a node that has just started is silent to requests for votes") {
   REQUIRE(answer);
   CHECK(answer->type == MessageType::vote_result);
   CHECK(answer->granted);
-  // The vote is on the disk.
+  // The vote is on disk.
   CHECK((*load_node_state(disk).value()).voted_for == 2);
-  // Of another cluster, and for another node.
+  // A request of another cluster, and a request for another node.
   vote.cluster = 8;
   node.receive(encode(vote));
   vote.cluster = kCluster;
@@ -338,14 +338,16 @@ TEST_CASE("a fetch is passed on to the host") {
   CHECK(host.fetched_from == 3);
 }
 
-TEST_CASE("a node that has fetched a state is sent what follows, though more was cut meanwhile") {
+TEST_CASE(
+    "a node that has fetched a state is sent the following entries, even if more were cut "
+    "meanwhile") {
   Trio trio(node_options());
   const NodeId leader = trio.elect();
   const NodeId other = leader % 3 + 1;
   const NodeId lagging = other % 3 + 1;
   SUBCASE("from the leader") {}
-  // Its journal lacks entries, so that the state ends before the state that the leader has sent,
-  // though after the first entry that the leader has.
+  // Its journal lacks entries: the state ends before the state that the leader has sent, but after
+  // the leader's first entry.
   SUBCASE("from a follower that has less") {
     trio.of(other).behind = 300;
   }
@@ -360,7 +362,7 @@ TEST_CASE("a node that has fetched a state is sent what follows, though more was
   CHECK(machine.host.fetched_from == leader);
   CHECK(trio.node(leader).log().first() > machine.node->last());
 
-  // It hears its leader all the time, also if an answer takes longer than a heartbeat.
+  // It hears from its leader all the time, even if an answer takes longer than a heartbeat.
   machine.delay = 40ms;
   for (int i = 0; i < 300; ++i) trio.step();
   machine.longest = {};
@@ -376,7 +378,7 @@ TEST_CASE("a node that has fetched a state is sent what follows, though more was
   CHECK(machine.node->last() + 40 > trio.node(leader).last());
 }
 
-TEST_CASE("a node whose acknowledgements were lost is sent what follows what it has") {
+TEST_CASE("a node whose acknowledgements were lost is sent only the entries that it lacks") {
   Trio trio(node_options());
   const NodeId leader = trio.elect();
   trio.load(leader, 20);
@@ -384,7 +386,7 @@ TEST_CASE("a node whose acknowledgements were lost is sent what follows what it 
   machine.mute = true;
   trio.load(leader, 60);
   for (int i = 0; i < 500; ++i) trio.step();
-  // It has cut what the leader sends again.
+  // It has cut the entries that the leader sends again.
   CHECK(machine.node->log().first() > 20 + 4);
   machine.mute = false;
   trio.load(leader, 100);
@@ -392,7 +394,7 @@ TEST_CASE("a node whose acknowledgements were lost is sent what follows what it 
   CHECK(machine.host.fetched_from == 0);
 }
 
-TEST_CASE("a follower gets no more bytes than may be under way, until they are stored") {
+TEST_CASE("a follower gets at most the bytes that may be under way, until they are stored") {
   NodeOptions options = node_options();
   options.in_flight_bytes = 4096;
   Trio trio(options);
@@ -413,12 +415,12 @@ TEST_CASE("a follower gets no more bytes than may be under way, until they are s
   CHECK(machine.node->last() == trio.node(leader).last());
   CHECK(machine.most_sent > 10'000);
   CHECK(machine.most_sent < 10'100);
-  // A window that is full is no silence.
+  // A full window does not count as silence.
   CHECK(trio.node(leader).leads());
   CHECK(trio.node(leader).term() == 2);
 }
 
-TEST_CASE("a leader invites a standby, and from its promotion on no longer") {
+TEST_CASE("a leader invites a standby, but no longer after its promotion") {
   Trio trio(node_options());
   const NodeId leader = trio.elect();
   const NodeId other = leader % 3 + 1;
@@ -438,7 +440,7 @@ TEST_CASE("a leader invites a standby, and from its promotion on no longer") {
   CHECK_FALSE(node.may_invite(9));
   CHECK_FALSE(trio.node(other).may_invite(standby));
 
-  SUBCASE("no tick has passed since the promotion, and nothing is committed") {
+  SUBCASE("no tick has passed since the promotion, which is not committed") {
     members[standby - 1].role = MemberRole::voter;
     REQUIRE(node.change_members(members));
     REQUIRE(node.committed() < node.last());
@@ -449,7 +451,7 @@ TEST_CASE("a leader invites a standby, and from its promotion on no longer") {
     }
     CHECK(node.committed() == node.last());
   }
-  SUBCASE("another node may lead, and have promoted it") {
+  SUBCASE("another node may lead and have promoted it") {
     trio.of(leader).silent = true;
     int without_lease = 0;
     for (int i = 0; i < 2000 && node.leads(); ++i) {
@@ -460,13 +462,13 @@ TEST_CASE("a leader invites a standby, and from its promotion on no longer") {
     CHECK(without_lease > 0);
     CHECK_FALSE(node.may_invite(standby));
   }
-  SUBCASE("it passes leadership on") {
+  SUBCASE("it passes on leadership") {
     REQUIRE(node.transfer(other));
     CHECK_FALSE(node.may_invite(standby));
   }
 }
 
-TEST_CASE("what is on its way to a follower is not sent again") {
+TEST_CASE("entries under way to a follower are not sent again") {
   Trio trio(node_options());
   const NodeId leader = trio.elect();
   trio.load(leader, 20);
@@ -474,7 +476,7 @@ TEST_CASE("what is on its way to a follower is not sent again") {
   const auto run_quietly = [&trio](int steps) {
     for (int i = 0; i < steps; ++i) trio.step();
   };
-  SUBCASE("though the answer takes longer than a heartbeat") {
+  SUBCASE("even if the answer takes longer than a heartbeat") {
     machine.delay = 100ms;
     run_quietly(1000);
     machine.sent = 0;
@@ -483,7 +485,7 @@ TEST_CASE("what is on its way to a follower is not sent again") {
     CHECK(machine.node->last() == trio.node(leader).last());
     CHECK(machine.sent == 30 * 1024);
   }
-  SUBCASE("unless it may be lost") {
+  SUBCASE("unless they may be lost") {
     run_quietly(20);
     machine.silent = true;
     trio.load(leader, 10, 1000);
@@ -496,7 +498,7 @@ TEST_CASE("what is on its way to a follower is not sent again") {
   }
 }
 
-TEST_CASE("old entries are kept up to a number and a number of bytes, and one at least") {
+TEST_CASE("old entries are kept up to a number and a size, and at least one") {
   journal::TestDisk disk;
   REQUIRE(found(disk, log_options(), 1, founders(1)).ok());
   Applied last = founding_position(kCluster);
@@ -516,7 +518,8 @@ TEST_CASE("old entries are kept up to a number and a number of bytes, and one at
     last = {.index = node.last(), .term = node.term(), .chain = node.tail_chain()};
     return last.index + 1 - node.log().first();
   };
-  // A record has 24 bytes more. Entries are cut when an eighth of the bytes is new, and at a start.
+  // A record takes 24 bytes more. Entries are cut at a start, and when an eighth of the bytes is
+  // new.
   CHECK(kept(50, 72) >= 10);
   CHECK(kept(50, 72) <= 12);
   CHECK(kept(0, 0) == 10);
@@ -530,7 +533,7 @@ TEST_CASE("old entries are kept up to a number and a number of bytes, and one at
   CHECK(kept(20, 0) == 8);
 }
 
-TEST_CASE("a node reports how long its disk has stored nothing, and that it is full") {
+TEST_CASE("a node reports how long its disk has not stored entries, and that the disk is full") {
   journal::TestDisk disk;
   REQUIRE(found(disk, log_options(), 1, founders(1)).ok());
   Host host;
@@ -563,7 +566,7 @@ TEST_CASE("a node reports how long its disk has stored nothing, and that it is f
   run(disk, node, host);
   CHECK(node.oldest_write() == Duration());
   CHECK(!node.congested());
-  // A write that is refused is still the same.
+  // A refused write is still the same write.
   disk.set_capacity(0);
   disk.fail_after(journal::Operation::write, 0, journal::Outcome::Kind::no_space, "no space", 3);
   submit();

@@ -1,9 +1,9 @@
-// Lives of clusters with a fault planted in their code (CMakeLists.txt): the World has to find it.
+// Lives of clusters with a fault planted in their code (CMakeLists.txt): the World must find it.
 //
 //   planted_NAME [LIVES [FIRST]]
 //
-// Exits with 0 if a condition is violated or an assertion fails within that number of lives
-// (1,000) from seed FIRST (1) on, and prints the first; otherwise with 1.
+// Exits with 0, and prints the first violated condition, if a condition is violated or an assertion
+// fails in LIVES (1,000) lives, starting with seed FIRST (1); otherwise exits with 1.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

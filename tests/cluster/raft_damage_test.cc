@@ -1,5 +1,5 @@
-// A start with altered files: damage is refused, or nothing is lost. Only the last batch,
-// of which nothing proves that it was stored, is taken for a torn tail.
+// A start with altered files: damage is refused, or nothing is lost. Only the last batch, which
+// nothing proves to be stored, is treated as a torn tail.
 #include <functional>
 
 #include "cluster/raft_file.h"
@@ -41,7 +41,7 @@ Sample some_log(bool sealed) {
   return sample;
 }
 
-// The terms of the entries from 24 on; the error, if the log is refused.
+// Returns the terms of the entries from 24, or the error if the log is refused.
 std::string terms_or_error(const TestDisk& disk, Error::Kind* kind = nullptr) {
   RaftLogRig rig(512);
   rig.disk = TestDisk(disk.files());
@@ -50,7 +50,7 @@ std::string terms_or_error(const TestDisk& disk, Error::Kind* kind = nullptr) {
     return error->message;
   }
   rig.log->cut(24);
-  // More can be written to the log that is left.
+  // More can be written to the remaining log.
   const std::string terms = rig.terms();
   rig.store(entries_of(9, 1));
   const auto error = rig.restart();
@@ -90,7 +90,7 @@ void damage_everywhere(
 
 }  // namespace
 
-TEST_CASE("the sample is a log") {
+TEST_CASE("the sample is a valid log") {
   for (const bool sealed : {false, true}) {
     const Sample sample = some_log(sealed);
     CHECK(terms_or_error(TestDisk(sample.files)) == sample.terms);
@@ -105,9 +105,8 @@ TEST_CASE("an altered byte is refused, or changes nothing") {
   damage_everywhere(some_log(false), true, flip);
 }
 
-TEST_CASE("bytes that became zeros are refused, or changed nothing") {
-  // Not in two batches at once: the damaged seal would prove nothing of the damaged batch before
-  // it.
+TEST_CASE("zeroed bytes are refused, or change nothing") {
+  // Not in two batches at once: a damaged seal would not prove the damage of the batch before it.
   const auto clear = [](TestDisk& disk, const std::string& name, std::uint64_t at) {
     std::string contents = disk.contents(name);
     const std::uint64_t bytes = std::min<std::uint64_t>(contents.size() - at, 8 - at % 8);
@@ -118,9 +117,9 @@ TEST_CASE("bytes that became zeros are refused, or changed nothing") {
   damage_everywhere(some_log(false), true, clear);
 }
 
-TEST_CASE("a file that lost its end is refused, or lost nothing") {
+TEST_CASE("a file without its end is refused, or lost nothing") {
   const auto cut = [](TestDisk& disk, const std::string& name, std::uint64_t at) {
-    // A file without a batch may be the oldest: the caller knows where the log has to begin.
+    // A file without a batch may be the oldest: the caller knows where the log must begin.
     if (at != kRaftFileHeaderBytes) disk.cut(name, at);
   };
   damage_everywhere(some_log(true), true, cut);
@@ -137,7 +136,7 @@ TEST_CASE("a missing file is refused, unless it is the oldest or has no entry") 
     INFO(place);
     const bool oldest = name == sample.files.begin()->first;
     const bool newest = name == sample.files.rbegin()->first;
-    if (oldest || newest) continue;  // the caller knows where the log has to begin
+    if (oldest || newest) continue;  // the caller knows where the log must begin
     CHECK(found == raft_file_name(*raft_file_number(name)) + " is missing");
     ++lost;
   }
@@ -157,7 +156,7 @@ TEST_CASE("a file in the place of another is refused") {
   }
 }
 
-TEST_CASE("a torn tail is cut, and the log goes on after it") {
+TEST_CASE("a torn tail is cut, and the log continues there") {
   RaftLogRig rig(1024);
   REQUIRE(!rig.open());
   rig.store(entries_of(1, 2));
@@ -177,7 +176,7 @@ TEST_CASE("a torn tail is cut, and the log goes on after it") {
   CHECK(rig.terms() == "1:1 2:1 3:3");
 }
 
-TEST_CASE("damage is named with its place, and no file is changed") {
+TEST_CASE("damage is reported with its place, and no file is changed") {
   RaftLogRig rig(1024);
   REQUIRE(!rig.open());
   for (Term term = 1; term < 4; ++term) rig.store(entries_of(term, 1));
@@ -193,7 +192,7 @@ TEST_CASE("damage is named with its place, and no file is changed") {
   CHECK(rig.disk.files() == files);
 }
 
-TEST_CASE("any bytes at all are read without harm") {
+TEST_CASE("arbitrary bytes are read without harm") {
   const Sample sample = some_log(true);
   journal::Random random(1);
   for (int round = 0; round < 3000; ++round) {

@@ -19,7 +19,7 @@ std::string joined(const RaftBatch& batch) {
   return bytes;
 }
 
-// A file's image with one batch of these entries and `rest` zeros.
+// Returns the image of a file with one batch of these entries and `rest` zeros.
 std::string image_of(const std::vector<Entry>& entries, std::size_t rest = 128) {
   RaftBatch batch;
   Index index = 5;
@@ -37,7 +37,7 @@ ParsedBatch parsed(const std::string& image, std::uint64_t cluster = kTestCluste
 
 }  // namespace
 
-TEST_CASE("a file's name has its number, and each number has one name") {
+TEST_CASE("a file's name has its number, and each number has exactly one name") {
   CHECK(raft_file_name(1) == "raft.0000000001");
   CHECK(raft_file_number("raft.0000000001") == 1);
   CHECK(raft_file_number(raft_file_name(UINT64_MAX)) == UINT64_MAX);
@@ -47,7 +47,7 @@ TEST_CASE("a file's name has its number, and each number has one name") {
   }
 }
 
-TEST_CASE("the bytes of a file are these") {
+TEST_CASE("a file has exactly these bytes") {
   const std::string image =
       image_of({entry_of(0x22, "abc"), entry_of(0x23, "", EntryType::change)});
   const auto expect_bytes = [&](std::size_t at, std::string_view bytes) {
@@ -99,7 +99,7 @@ TEST_CASE("a batch is read as it was written, whatever the length of its data") 
   CHECK(parse_batch(image, image.size(), kFile, kTestCluster).kind == Kind::end);
 }
 
-TEST_CASE("no altered byte and no lost end passes for the batch") {
+TEST_CASE("a batch with an altered byte or without its end is not accepted") {
   const std::string image =
       image_of({entry_of(2, "some data"), entry_of(3, std::string(40, '\0'))});
   const std::uint64_t end = parsed(image).end_offset();
@@ -113,7 +113,7 @@ TEST_CASE("no altered byte and no lost end passes for the batch") {
   }
 }
 
-TEST_CASE("a batch of another file, place or cluster is not a batch of this one") {
+TEST_CASE("a batch of another file, place or cluster is not accepted") {
   const std::string image = image_of({entry_of(2, "data")});
   CHECK(parse_batch(image, 64, kFile + 1, kTestCluster).kind == Kind::torn);
   CHECK(parsed(image, 1).kind == Kind::bad);
@@ -124,7 +124,7 @@ TEST_CASE("a batch of another file, place or cluster is not a batch of this one"
   CHECK(!find_batch(image, 65, kFile, kTestCluster));
 }
 
-TEST_CASE("a header says why it is refused") {
+TEST_CASE("a header is refused with the reason") {
   const std::string header = encode_header({.cluster = 1, .number = 2, .bytes = 64});
   CHECK(decode_header(header, 2).ok());
   CHECK(decode_header(header, 3).error().message == "calls itself file 2");

@@ -1,8 +1,8 @@
-// The law of the Raft log: every entry that was reported as stored is present after a crash at any
-// moment, and nothing else than what was appended.
+// The law of the Raft log: after a crash at any moment every entry that was reported as stored is
+// present, and nothing that was not appended.
 //
-// TUBED_CRASHES sets the number of crashes of the first case; the others do a quarter of them.
-// TUBED_CRASH_SEED sets the first seed, to repeat one life.
+// TUBED_CRASHES sets the number of crashes of the first case; each other case does a quarter as
+// many. TUBED_CRASH_SEED sets the first seed, to repeat a life.
 #include <array>
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ using journal::TestDisk;
 constexpr std::uint64_t kGenerations = 12;
 constexpr std::uint64_t kMostTicks = 80;
 
-// In all lives of a case.
+// Counts in all lives of a case.
 std::uint64_t reused = 0;
 std::uint64_t torn = 0;
 
@@ -52,7 +52,7 @@ void set_fault(RaftLogLife& life, Random& random) {
 
 enum class Trouble : std::uint8_t { none, faults, small_disk, eaten_disk };
 
-// Runs crash after crash of one seed; returns their number.
+// Runs one crash after another with one seed. Returns their number.
 std::uint64_t live(std::uint64_t seed, Trouble trouble) {
   RaftLogLife::Nature nature = some_nature(seed);
   nature.faulty = trouble == Trouble::faults || trouble == Trouble::eaten_disk;
@@ -94,7 +94,7 @@ TEST_CASE("a crash loses no stored entry, and recovery invents none") {
   CHECK(torn > crashes_wanted(1) / 50);
 }
 
-TEST_CASE("the same holds after a crash at each step of a life") {
+TEST_CASE("a crash at each step of a life loses no stored entry") {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     for (const Fate fate : {Fate::kill, Fate::power_loss}) {
       for (std::uint64_t step = 0; step < crashes_wanted(40); ++step) {
@@ -111,16 +111,16 @@ TEST_CASE("the same holds after a crash at each step of a life") {
   }
 }
 
-TEST_CASE("the same holds when an operation has failed before the crash") {
+TEST_CASE("a crash after a failed operation loses no stored entry") {
   live_through(crashes_wanted(4), Trouble::faults);
 }
 
-TEST_CASE("the same holds on a disk that is full") {
+TEST_CASE("a crash on a full disk loses no stored entry") {
   live_through(crashes_wanted(4), Trouble::small_disk);
   CHECK(reused > crashes_wanted(4) / 10);
 }
 
-TEST_CASE("the same holds where another process takes all space") {
+TEST_CASE("a crash loses no stored entry if another process takes all space") {
   live_through(crashes_wanted(4), Trouble::eaten_disk);
   CHECK(reused > crashes_wanted(4) / 10);
 }

@@ -16,7 +16,7 @@ using journal::TestDisk;
 
 constexpr std::size_t kEvents = 60;
 
-// The term of an entry, its type and its data depend on its number alone.
+// The term, the type and the data of an entry depend only on its number.
 Term term_of_id(std::uint64_t id) {
   return id / 16 + 1;
 }
@@ -91,7 +91,8 @@ bool RaftLogLife::boot() {
   return !problem_;
 }
 
-// The numbers of the entries in memory; nothing: one is not what was appended.
+// Returns the numbers of the entries in memory, or nothing if an entry differs from the appended
+// one.
 std::optional<ModelLog> RaftLogLife::read_log() const {
   ModelLog found;
   found.first = log_->first();
@@ -106,7 +107,7 @@ std::optional<ModelLog> RaftLogLife::read_log() const {
   return found;
 }
 
-// Whether it is the log after some of the changes. Its oldest entries may be cut.
+// True if it is the log after some of the changes. Its oldest entries may be cut.
 bool RaftLogLife::is_possible(const ModelLog& found) const {
   ModelLog log = begun_;
   const auto agrees = [&] {
@@ -153,7 +154,7 @@ void RaftLogLife::entries_stored(Index last, Term term) {
   expect(last <= log_->last() && log_->term_of(last) == term, "another term was stored");
   expect(log_->stored() == last, "another index is stored");
   stored_ = last;
-  // A leader goes on from here.
+  // A leader appends again.
   if (below(8) == 0 && !closing_) append(log_->last() + 1, 1);
 }
 
@@ -179,7 +180,7 @@ void RaftLogLife::append(Index first, std::uint64_t count) {
 }
 
 void RaftLogLife::reset() {
-  // A state that was fetched may be before or after the end of the log.
+  // A fetched state may end before or after the end of the log.
   const Index base = log_->first() + below(2 * (log_->last() - log_->first()) + 10);
   changes_.push_back({.first = base + 1, .ids = {}, .reset = true});
   const auto result = log_->reset(base);
@@ -194,7 +195,7 @@ void RaftLogLife::reset() {
   model_ = {.first = base + 1, .ids = {}};
   cut_ = base + 1;
   stored_ = base;
-  // Nothing before it can come back.
+  // Earlier entries cannot reappear.
   begun_ = model_;
   changes_.clear();
 }

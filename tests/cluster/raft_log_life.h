@@ -2,9 +2,9 @@
 // hold after each.
 //
 // A naive model has every change since the last start: append, replacement, reset. Each start
-// checks the law: the log that was found is the model's log after some of these changes, perhaps
-// with a part of the next change, and it has every entry that was reported as stored and not
-// replaced since. Entries have unique data, so that no entry passes for another.
+// checks the law: the recovered log is the model's log after some of these changes, perhaps with
+// part of the next change, and it has every entry that was reported as stored and not replaced
+// since. Entries have unique data, so they cannot be confused.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace tubed::cluster {
 
-// A log as a list of unique numbers, which stand for entries. Nothing is ever cut from it.
+// A log as a list of unique numbers that represent entries. Nothing is ever cut from it.
 struct ModelLog {
   Index first = 1;
   std::vector<std::uint64_t> ids;
@@ -37,23 +37,23 @@ class RaftLogLife final : public RaftLogHost {
     std::uint64_t file_bytes = 1024;
     std::uint64_t data_bytes = 100;  // of an entry, at most
     bool shuffled = false;
-    bool faulty = false;  // the log may fail without this being a problem
+    bool faulty = false;  // a failure of the log is not a problem
   };
 
   explicit RaftLogLife(const Nature& nature);
 
   journal::TestDisk& disk() { return disk_; }
-  // Starts a new process, and checks the law. False: the machine went off meanwhile, the disk has
-  // failed, or a problem was found.
+  // Starts a new process and checks the law. Returns false if the machine was switched off
+  // meanwhile, the disk has failed, or a problem was found.
   bool boot();
-  // One tick: some changes of the log; the disk does a random part of its operations.
+  // Runs one tick: some changes of the log; the disk does a random part of its operations.
   void tick();
-  // Ends the process in an orderly way.
+  // Ends the process properly.
   void stop();
   // Ends the process at once.
   void crash(journal::Fate fate);
 
-  // A violated condition. Nothing: none was found.
+  // Returns a violated condition, or nothing.
   const std::optional<std::string>& problem() const { return problem_; }
   std::string story() const;
   std::uint64_t torn_tails() const { return torn_tails_; }
@@ -90,10 +90,10 @@ class RaftLogLife final : public RaftLogHost {
   std::unique_ptr<RaftLog> log_;
   Time now_;
 
-  ModelLog model_;               // as in memory, with the entries that were cut
+  ModelLog model_;               // as in memory, including entries that were cut
   ModelLog begun_;               // at the last start
   std::vector<Change> changes_;  // since then
-  Index cut_ = 1;                // entries before it are not needed
+  Index cut_ = 1;                // earlier entries are not needed
   Index stored_ = 0;             // as reported, and not replaced since
   std::uint64_t next_id_ = 1;
   Term term_ = 1;

@@ -21,7 +21,7 @@ inline Entry entry_of(Term term, std::string_view data, EntryType type = EntryTy
   return {.term = term, .type = type, .data = Bytes::copy_of(data)};
 }
 
-// `count` entries of that term, whose data is different.
+// Returns `count` entries of this term with different data.
 inline std::vector<Entry> entries_of(Term term, std::size_t count, std::size_t bytes = 10) {
   static std::uint64_t made = 0;
   std::vector<Entry> entries;
@@ -48,7 +48,7 @@ class RaftLogRig final : public RaftLogHost {
   std::optional<std::string> failure;
   bool full = false;
 
-  // The error, or nothing.
+  // Returns the error, or nothing.
   std::optional<Error> open() {
     log.reset();
     auto opened = RaftLog::open(disk, *this, options);
@@ -56,7 +56,7 @@ class RaftLogRig final : public RaftLogHost {
     log = std::move(opened).value();
     return {};
   }
-  // Ends the process and starts another with the files as they are on the disk.
+  // Ends the process and starts another with the durable files.
   std::optional<Error> restart() {
     log.reset();
     disk = journal::TestDisk(disk.durable_files());
@@ -64,7 +64,7 @@ class RaftLogRig final : public RaftLogHost {
   }
   void append(Index first, const std::vector<Entry>& entries) { log->append(first, entries); }
   void append(const std::vector<Entry>& entries) { log->append(log->last() + 1, entries); }
-  // Runs the log until nothing is to be done at this time.
+  // Runs the log until nothing is left to do at this time.
   void settle() {
     do {
       requested = false;
@@ -82,7 +82,7 @@ class RaftLogRig final : public RaftLogHost {
     settle();
     return is_closed;
   }
-  // "3:1 4:1": index and term of each entry.
+  // Returns index and term of each entry: "3:1 4:1".
   std::string terms() const {
     std::string text;
     for (Index i = log->first(); i <= log->last(); ++i) {

@@ -42,10 +42,10 @@ TEST_CASE("the files of a log have 1/64 of its size, from 4 to 64 MiB") {
   CHECK(options.cluster == 7);
 }
 
-TEST_CASE("the bytes of entries are those on the disk, whatever was cut or replaced") {
+TEST_CASE("entries are counted with their bytes on disk, whatever was cut or replaced") {
   RaftLogRig rig;
   REQUIRE(!rig.open());
-  rig.store(entries_of(1, 10, 40));  // 64 bytes on the disk
+  rig.store(entries_of(1, 10, 40));  // 64 bytes on disk
   CHECK(rig.log->bytes() == 640);
   CHECK(rig.log->bytes_of(3, 5) == 3 * 64);
   CHECK(rig.log->bytes_of(0, 100) == 640);
@@ -65,7 +65,7 @@ TEST_CASE("the bytes of entries are those on the disk, whatever was cut or repla
   CHECK(rig.log->bytes() == 32);
 }
 
-TEST_CASE("entries are stored, and are there after a restart") {
+TEST_CASE("entries are stored, and exist after a restart") {
   RaftLogRig rig;
   REQUIRE(!rig.open());
   rig.append({entry_of(1, "a"), entry_of(1, "", EntryType::barrier)});
@@ -86,7 +86,7 @@ TEST_CASE("entries are stored, and are there after a restart") {
   CHECK(rig.log->at(3).type == EntryType::change);
 }
 
-TEST_CASE("what is appended during a write goes into one next batch") {
+TEST_CASE("entries appended during a write go into one next batch") {
   RaftLogRig rig;
   REQUIRE(!rig.open());
   rig.settle();
@@ -124,7 +124,7 @@ TEST_CASE("an entry that is larger than a file gets a file of its own") {
   CHECK(rig.log->last() == 3);
 }
 
-TEST_CASE("entries from some index on are replaced") {
+TEST_CASE("entries are replaced from an index") {
   RaftLogRig rig;
   REQUIRE(!rig.open());
   rig.store(entries_of(1, 5));
@@ -135,14 +135,14 @@ TEST_CASE("entries from some index on are replaced") {
   REQUIRE(!rig.restart());
   CHECK(rig.terms() == "1:1 2:1 3:2");
 
-  SUBCASE("by nothing") {
+  SUBCASE("by no entries") {
     rig.append(2, {});
     rig.settle();
     CHECK(rig.log->stored() == 1);
     REQUIRE(!rig.restart());
     CHECK(rig.terms() == "1:1");
   }
-  SUBCASE("all of them") {
+  SUBCASE("from the first entry") {
     rig.append(1, entries_of(3, 2));
     rig.settle();
     REQUIRE(!rig.restart());
@@ -150,28 +150,28 @@ TEST_CASE("entries from some index on are replaced") {
   }
 }
 
-TEST_CASE("entries that are replaced while they are written are not reported as stored") {
+TEST_CASE("entries replaced while they are written are not reported as stored") {
   RaftLogRig rig;
   REQUIRE(!rig.open());
   rig.settle();
   rig.append(entries_of(1, 4));
   rig.log->flush();
 
-  SUBCASE("some of them") {
+  SUBCASE("some entries") {
     rig.append(3, entries_of(2, 1));
     rig.disk.run_all();
     CHECK(rig.reports == Reports{{2, 1}});
     rig.settle();
     CHECK(rig.reports == Reports{{2, 1}, {3, 2}});
   }
-  SUBCASE("all of them") {
+  SUBCASE("all entries") {
     rig.append(1, entries_of(2, 1));
     rig.disk.run_all();
     CHECK(rig.reports.empty());
     rig.settle();
     CHECK(rig.reports == Reports{{1, 2}});
   }
-  SUBCASE("by nothing") {
+  SUBCASE("by no entries") {
     rig.append(2, {});
     rig.disk.run_all();
     rig.settle();
@@ -194,7 +194,7 @@ TEST_CASE("a file whose entries are not needed is removed") {
   CHECK(rig.log->file_bytes() < bytes);
 
   bool reused = false;
-  SUBCASE("or reused under a new number, if spare files are lacking") {
+  SUBCASE("or reused under a new number, if spare files are missing") {
     rig.disk.set_capacity(rig.disk.total_bytes());
     reused = true;
   }
@@ -214,7 +214,7 @@ TEST_CASE("a file whose entries are not needed is removed") {
   CHECK(rig.log->last() == 460);
 }
 
-TEST_CASE("cut() keeps what is not stored") {
+TEST_CASE("cut() keeps entries that are not stored") {
   RaftLogRig rig;
   REQUIRE(!rig.open());
   rig.store(entries_of(1, 3));
@@ -265,7 +265,7 @@ TEST_CASE("reset() empties the log and moves it to another index") {
   CHECK(rig.log->file_bytes() == rig.disk.total_bytes());
 }
 
-TEST_CASE("on a full disk entries wait for space, and are stored when there is some") {
+TEST_CASE("on a full disk entries wait for space, and are stored when it is available") {
   RaftLogRig rig;
   rig.disk.set_capacity(3 * 1024);
   REQUIRE(!rig.open());
@@ -275,7 +275,7 @@ TEST_CASE("on a full disk entries wait for space, and are stored when there is s
   rig.store(entries_of(1, 10, 40));
   CHECK(rig.full);
   CHECK(!rig.log->has_room(1));
-  CHECK(rig.log->stored() == 18);  // the files that are kept for it
+  CHECK(rig.log->stored() == 18);  // the files reserved for this
   for (int i = 0; i < 10; ++i) rig.store(entries_of(1, 5, 40));
   CHECK(rig.log->last() == 68);
   CHECK(rig.log->stored() < 68);
@@ -305,7 +305,7 @@ TEST_CASE("on a full disk entries wait for space, and are stored when there is s
   CHECK(rig.log->last() == 68);
 }
 
-TEST_CASE("a write that the disk has no room for is repeated as it was") {
+TEST_CASE("a write for which the disk has no room is repeated unchanged") {
   RaftLogRig rig;
   REQUIRE(!rig.open());
   rig.store(entries_of(1, 2));
@@ -327,7 +327,7 @@ TEST_CASE("a write that the disk has no room for is repeated as it was") {
   CHECK(rig.terms() == "1:1 2:1 3:1 4:2 5:2 6:2");
 }
 
-TEST_CASE("after a failure nothing is reported as stored") {
+TEST_CASE("after a failure no entry is reported as stored") {
   for (const Operation operation : {Operation::write, Operation::sync, Operation::create}) {
     RaftLogRig rig;
     REQUIRE(!rig.open());
@@ -345,7 +345,7 @@ TEST_CASE("after a failure nothing is reported as stored") {
   }
 }
 
-TEST_CASE("close() stores what was appended and seals the log") {
+TEST_CASE("close() stores all appended entries and seals the log") {
   RaftLogRig rig;
   REQUIRE(!rig.open());
   rig.append(entries_of(1, 30, 40));
@@ -354,7 +354,7 @@ TEST_CASE("close() stores what was appended and seals the log") {
   rig.restart();
   CHECK(rig.log->last() == 30);
   rig.disk.take_log();
-  CHECK(rig.closed());  // sealed already
+  CHECK(rig.closed());  // already sealed
   CHECK(rig.disk.take_log().empty());
 }
 
@@ -384,7 +384,7 @@ TEST_CASE("the files of another cluster are refused") {
   CHECK(error->message == "raft.0000000001 belongs to another cluster");
 }
 
-TEST_CASE("unfinished files are removed, and files of other names are left alone") {
+TEST_CASE("unfinished files are removed, and files with other names are kept") {
   RaftLogRig rig;
   rig.disk.place("raft.0000000001.new", "x");
   rig.disk.place("state.0000000001", "y");

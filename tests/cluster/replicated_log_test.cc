@@ -1,5 +1,5 @@
 // Entries of the replicated log begin between units of facts: a follower that has the log up to any
-// entry has whole changes alone.
+// entry has only whole changes.
 #include "cluster/replicated_log.h"
 
 #include <memory>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A node alone, which leads, and its replicated log.
+// A single node, which leads, and its replicated log.
 class Leader final : public NodeHost {
  public:
   Leader() {
@@ -38,7 +38,7 @@ class Leader final : public NodeHost {
   }
 
   ReplicatedLog& log() { return *log_; }
-  // The tick ends, and everything is committed. Returns the facts of each new entry.
+  // Ends the tick and commits everything. Returns the facts of each new entry.
   std::vector<std::vector<Fact>> commit() {
     log_->flush();
     for (int i = 0; i < 5; ++i) {
@@ -120,7 +120,7 @@ class Queue final : public engine::Output {
   Time now_{1h};
 };
 
-// The bytes of a put that leave `gap` bytes in an entry that has nothing else.
+// Returns the body size of a put that leaves `gap` bytes in an otherwise empty entry.
 std::size_t body_that_leaves(std::size_t gap) {
   const std::size_t others = kEntryHeaderBytes + journal::added_bytes(1, 7) - 7;
   return ReplicatedLog::kEntryBytes - gap - others;
@@ -140,7 +140,7 @@ TEST_CASE("no entry begins within a unit of facts") {
     const JobId held = queue.put(0, {.unique_key = "held"});
     queue.reserve(held);
     leader.commit();
-    // Each cause comes first after an entry that is nearly full.
+    // Each cause is the first after an entry that is nearly full.
     const auto remove = [&] { queue.remove(removed); };
     const auto move = [&] { queue.move(moved); };
     const auto reprioritize = [&] { queue.reprioritize_by_put("held"); };

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kSeen = 20;
 
-// The word at this place of a line.
+// Returns the word at this place of a line.
 std::string_view word_at(std::string_view line, int place) {
   for (; place > 0; --place) line.remove_prefix(std::min(line.find(' '), line.size() - 1) + 1);
   return line.substr(0, line.find(' '));
@@ -66,8 +66,8 @@ void SimClient::command(std::string& out, Time now) {
     sent_.push_back({.kind = kind, .at = now, .job = job});
     out += line + "\r\n";
   };
-  // A job that another client has got since may be held by no connection: a client that knows its
-  // id could end that reservation.
+  // If another client has got a job since, its reservation may belong to no connection: any client
+  // that knows its id could end that reservation.
   std::erase_if(held_, [this](JobId job) { return !checker_.holds(id_, job); });
   if (!held_.empty() && below(2) == 0) {
     const JobId job = held_[below(held_.size())];
@@ -185,7 +185,7 @@ void SimClient::take(const Sent& sent, std::string_view line, std::string_view b
     checker_.not_found(id_, sent.job, sent.kind == Kind::remove, sent.had_right, reply_);
 }
 
-// A command that is not answered yet ends a reservation of the job.
+// True if a command without a reply yet ends a reservation of the job.
 bool SimClient::has_sent_end(JobId job) const {
   return std::ranges::any_of(sent_, [job](const Sent& sent) {
     return sent.job == job &&

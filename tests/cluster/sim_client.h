@@ -1,9 +1,9 @@
-// SimClient: a client of the simulated cluster: it sends random commands of the protocol, some of
-// them pipelined, reads the replies, and reports both to the Checker.
+// SimClient: a client of the simulated cluster: it sends random commands, some of them pipelined,
+// reads the replies, and reports both to the Checker.
 //
-// It sends no command twice and disturbs no reservation of another client. Jobs that it holds when
-// its connection is lost it remembers, and ends them by a connection to the next leader, as a
-// worker does.
+// It sends no command twice and disturbs no reservation of another client. Like a worker, it
+// remembers the jobs that it holds when its connection is lost, and ends them on a connection to
+// the next leader.
 #pragma once
 
 #include <deque>
@@ -19,27 +19,26 @@ class SimClient {
  public:
   struct Habits {
     std::uint32_t body_bytes = 400;  // most bodies are smaller
-    std::uint32_t pipelined = 4;     // commands at a time, at most
-    bool consumes = true;            // it reserves more than it puts
+    std::uint32_t pipelined = 4;     // at most this many commands at a time
+    bool consumes = true;            // reserves more than it puts
   };
 
   SimClient(ClientId id, std::uint64_t seed, const Habits& habits, Checker& checker)
       : id_(id), random_(seed), habits_(habits), checker_(checker) {}
 
   ClientId id() const { return id_; }
-  // Commands that were sent.
+  // Returns the number of commands without a reply.
   std::size_t unanswered() const { return sent_.size(); }
 
-  // Some commands. `now`: the true time.
+  // Returns some commands. `now` is the true time.
   std::string commands(Time now);
-  // Ends the reservations that it has, and then only asks: after a while nothing is changed any
-  // more.
+  // Ends its reservations, and then only asks: after a while nothing changes.
   std::string questions(Time now);
-  // A put with nothing else.
+  // Returns a single put.
   std::string put(Time now);
   // Bytes arrive.
   void receive(const std::string& bytes, const Checker::Reply& reply);
-  // Its connection has ended. `by_itself`: it has ended it.
+  // Its connection has ended. `by_itself`: the client has ended it.
   void disconnected(bool by_itself);
 
   std::uint64_t puts_answered() const { return puts_answered_; }
@@ -72,7 +71,7 @@ class SimClient {
   std::uint64_t serial_ = 0;
   std::deque<Sent> sent_;
   std::string input_;
-  Checker::Reply reply_;  // the bytes that were received last
+  Checker::Reply reply_;  // of the bytes received last
   std::vector<JobId> held_;
   std::deque<JobId> seen_;
   std::uint64_t puts_answered_ = 0;

@@ -1,4 +1,4 @@
-// The frames of a fetch as bytes.
+// The frames of a fetch, as bytes.
 #include "cluster/transfer.h"
 
 #include <string>
@@ -73,7 +73,7 @@ TEST_CASE("a frame of a transfer that is damaged, cut or of another type is refu
   CHECK_FALSE(decode_transfer(encode(TransferBlock{})).has_value());
 }
 
-TEST_CASE("no entry of a transfer has index 0, term 0 or a type that is not known") {
+TEST_CASE("no entry of a transfer has index 0, term 0 or an unknown type") {
   const auto is_read = [](const TransferEntries& entries) {
     return decode_transfer(encode(entries)).has_value();
   };

@@ -1,6 +1,6 @@
-// The queue of events is run by run_until(); on_node() is the one way to a machine, and after each
-// event there the operations of its disks and its next deadline become events. The faults are in
-// world_faults.cc.
+// run_until() runs the queue of events. All access to a machine is through on_node(); after each
+// event there, the operations of its disks and its next deadline become events. world_faults.cc has
+// the faults.
 #include "tests/cluster/world.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr Duration kConvergence = 5s;
 constexpr int kMostIdleTicks = 100;
 constexpr std::int64_t kFirstWall = 1'700'000'000;
 
-// The lines, without bodies.
+// Returns the lines without bodies.
 std::string brief(const std::string& bytes) {
   std::string brief;
   for (std::size_t begin = 0; begin < bytes.size();) {
@@ -68,7 +68,7 @@ Nature some_nature(std::uint64_t seed) {
   nature.habits.pipelined = one_in(3) ? 12 : 3;
   if (one_in(3)) nature.crash_steps = 400;
   if (one_in(4)) nature.crashes = 14;
-  if (one_in(4)) {  // nodes that are back before the others have noticed
+  if (one_in(4)) {  // nodes that return before the others have noticed
     nature.crashes = 40;
     nature.most_down = 40ms;
     nature.confusions = 5;
@@ -293,11 +293,11 @@ void World::check_node(std::size_t index) {
   if (leader->second != machine.id()) problem("two leaders in term " + text(node.term()));
 }
 
-// The time of the cluster goes on from what the new leader has heard, which is at most what an
-// earlier leader had. It loses time if the leader has not heard the last of its predecessor, and
-// may gain it again when one leads that has. Only a leader that has heard no other since its start
+// The cluster time continues from what the new leader has heard, which is at most what an earlier
+// leader had. It loses time if the leader has not heard the last frames of its predecessor, and may
+// regain it when a node leads that has. Only a leader that has heard from no other since its start
 // may set it later, to its wall clock: after a start of all nodes, or if it was started while it
-// could not be reached. Clocks go on at different rates meanwhile.
+// could not be reached. Meanwhile clocks run at different rates.
 void World::check_time(std::size_t index) {
   Node& node = nodes_[index];
   const Machine& machine = *node.machine;
@@ -338,16 +338,16 @@ void World::remember_facts(Index index, const cluster::Entry& entry) {
     remember("entry " + text(index) + " in term " + text(entry.term) + ": " + line.substr(0, 120));
 }
 
-// Compares the queue of a node with the twin's, if both are at the same entry.
+// Compares the queue of a node with the twin's if both are at the same entry.
 void World::compare(std::size_t index) {
   Machine& machine = *nodes_[index].machine;
   machine.engine().check_invariants();
   if (machine.replica().applied().index != twin_index_ || !machine.is_clean()) return;
   if (machine.serves() && machine.node().last() != twin_index_) return;
   ++counts_.comparisons;
-  // A node that serves lets time pass without a fact: a job whose delay is over is ready, and so it
-  // is in its journal after compaction. At a time that has passed for no leader, such a job would
-  // be delayed in the twin, and in a leader that has less time.
+  // A serving node lets time pass without a fact: a job whose delay has ended is ready, also in its
+  // journal after compaction. At a time that has not passed for the leader, such a job would still
+  // be delayed in the twin and in a leader whose time is behind.
   const Time time = std::max(twin_time_, passed_);
   const engine::Lines found = machine.state(time);
   const engine::Lines expected = journal::durable_state(*twin_, time);
@@ -361,7 +361,7 @@ void World::compare(std::size_t index) {
 
 void World::began_serving(NodeId id) {
   remember("node " + text(id) + " serves");
-  // A node that was paused may not know of a later leader. It sends nothing without a lease.
+  // A node that was paused may not know of a later leader. Without a lease it sends nothing.
   if (later_leader(id) != 0) return;
   checker_.leader_serves(now_);
   const engine::Engine& engine = node_of(id).machine->engine();
@@ -388,7 +388,7 @@ void World::send(NodeId from, NodeId to, std::string frame) {
   });
 }
 
-// A node that has led in a later term than this one's; 0: none has.
+// Returns a node that has led in a later term than this node's; 0: none.
 NodeId World::later_leader(NodeId id) {
   if (leaders_.empty() || leaders_.rbegin()->first <= node_of(id).machine->node().term()) return 0;
   return leaders_.rbegin()->second;
@@ -444,7 +444,7 @@ void World::client_acts(std::size_t index) {
   }
   const std::size_t node = client.node;
   const bool asks = now_ < asking_until_;
-  // A client that gets no answer tries another node after a while.
+  // A client without an answer tries another node after a while.
   if (!asks && below(client.self.unanswered() > 0 ? 100 : 400) == 0) {
     client.connected = false;
     const bool alive = nodes_[node].machine->running() && nodes_[node].machine->serves();
@@ -469,7 +469,7 @@ void World::client_acts(std::size_t index) {
 
 // --- Catching up
 
-// As the transfer of a state does it: the files of a node that has more, as they are on its disk.
+// Copies the files of a node that has more, as they are on disk, like the transfer of a state.
 void World::fetch_wanted(NodeId id, NodeId from) {
   Node& node = node_of(id);
   if (node.fetching) return;
@@ -539,7 +539,7 @@ void World::check_end() {
   }
 }
 
-// Every node runs and has applied everything, and the node that serves has nothing under way.
+// True if every node runs and has applied everything, and the serving node has nothing under way.
 bool World::all_agree() const {
   return std::ranges::all_of(nodes_, [this](const Node& node) {
     return node.machine->running() && node.machine->replica().applied().index == twin_index_ &&

@@ -1,22 +1,20 @@
 // World: a simulated cluster: machines, the net between them, clients, and faults, in virtual time.
 //
-// Everything happens as an event of one queue, in the order of true time, and everything random
-// comes from one seed: the same seed is the same life. After each event the conditions are checked
-// that must always hold:
+// Everything is an event of one queue, in the order of true time, and all randomness comes from one
+// seed: the same seed gives the same life. After each event these conditions are checked:
 //
 //  - at most one node leads in a term, and entries with the same index are the same on all nodes;
-//  - no node sends a reply after another has led in a later term (the lease);
+//  - no node sends a reply after another node has led in a later term (the lease);
 //  - a node that begins to serve has everything that was acknowledged;
 //  - what clients may rely on (checker.h);
-//  - the queue of a node is that of the committed facts (the twin), compared now and then, as are
-//    the invariants of the engine;
+//  - the queue of a node matches the committed facts (the twin); this and the engine's invariants
+//    are checked now and then;
 //  - a node does not tick all the time;
-//  - a leader that has heard the time of the cluster sets it no later than a leader before it did;
+//  - a leader that has heard the cluster time sets it no later than earlier leaders did;
 //  - no node invites a voter that has lost its disks to take part again: it has forgotten its
 //  votes.
 //
-// After the last fault the cluster has to serve again within five seconds, and all nodes have to
-// agree.
+// After the last fault the cluster must serve again within five seconds, and all nodes must agree.
 #pragma once
 
 #include <array>
@@ -39,26 +37,26 @@ struct Nature {
   std::size_t nodes = 3;
   std::size_t clients = 5;
   Duration length = std::chrono::seconds(20);
-  // How many of each fault there are in the life, on average.
+  // Average numbers of faults in the life.
   double crashes = 6;                            // of one machine
-  Duration most_down = std::chrono::seconds(1);  // after most of them
-  double power_losses = 0.5;                     // of all at once
+  Duration most_down = std::chrono::seconds(1);  // for most of them
+  double power_losses = 0.5;                     // of all machines at once
   double partitions = 3;
   double one_way_cuts = 2;
   double pauses = 2;
   double resets = 6;  // of the connections between two nodes
   double clock_steps = 1;
   double stalls = 2;      // of a disk
-  double hangs = 0;       // the same, for longer than a leader may lead without it
+  double hangs = 0;       // stalls for longer than a leader may lead without its disk
   double full_disks = 0;  // of one machine or of all
   double transfers = 1.5;
   double confusions = 0.2;         // followers that lose their leader, and then their memory
-  double member_changes = 0.5;     // of voters to standbys, and back
+  double member_changes = 0.5;     // between voters and standbys
   double wipes = 0;                // of the disks of one machine, often as it becomes a voter
-  std::uint64_t crash_steps = 0;   // >0: a crash comes in the middle of a disk's operation
-  std::int64_t rate_skew = 2'000;  // parts in a million
+  std::uint64_t crash_steps = 0;   // >0: a crash happens during a disk operation
+  std::int64_t rate_skew = 2'000;  // parts per million
   Duration wall_skew = std::chrono::milliseconds(100);
-  bool trace = false;  // the story has what clients send and receive, and all facts
+  bool trace = false;  // the story includes what clients send and receive, and all facts
   MachineOptions machine;
   SimClient::Habits habits;
 };
@@ -79,7 +77,7 @@ struct LifeCounts {
   std::uint64_t member_changes = 0;
   std::uint64_t hand_overs = 0;
   std::uint64_t wipes = 0;
-  std::uint64_t joins = 0;  // of machines without a state
+  std::uint64_t joins = 0;  // machines without a state
 
   LifeCounts& operator+=(const LifeCounts& other);
 };
@@ -89,10 +87,10 @@ class World final : public MachineHost {
   explicit World(const Nature& nature);
   ~World();
 
-  // Lives the life. Nothing: no condition was violated.
+  // Lives the life. Returns nothing if no condition was violated.
   std::optional<std::string> live();
   const LifeCounts& counts() const { return counts_; }
-  // The last events.
+  // Returns the last events.
   std::string story() const;
 
  private:
@@ -107,22 +105,22 @@ class World final : public MachineHost {
   };
   struct Node {
     std::unique_ptr<Machine> machine;
-    std::uint64_t life = 0;           // that the next two belong to
-    std::array<bool, 2> disk_busy{};  // an operation of the disk is under way
+    std::uint64_t life = 0;           // to which the next two belong
+    std::array<bool, 2> disk_busy{};  // a disk operation is under way
     Time timer = kNever;              // the earliest that is set
-    int idle_ticks = 0;               // one after the other, with the next one due at once
+    int idle_ticks = 0;               // consecutive ticks after which the next was due at once
     Time paused_until;
     Time stalled_until;
-    bool has_time = false;  // it has heard the time of the cluster, before it led
+    bool has_time = false;  // it has heard the cluster time before it led
     bool fetching = false;
   };
   struct Client {
     explicit Client(SimClient its_self) : self(std::move(its_self)) {}
     SimClient self;
-    std::size_t node = 0;    // of its connection
-    std::uint64_t life = 0;  // of that node
+    std::size_t node = 0;    // its connection's node
+    std::uint64_t life = 0;  // life of that node
     bool connected = false;
-    std::uint64_t connection = 0;  // number of it
+    std::uint64_t connection = 0;  // its number
     Time last_commands;            // when the last bytes arrive, in each direction
     Time last_reply;
   };
@@ -141,7 +139,8 @@ class World final : public MachineHost {
   Duration some_time(Duration least, Duration most);
   void at(Time time, std::function<void()> happen);
   void after(Duration delay, std::function<void()> happen) { at(now_ + delay, std::move(happen)); }
-  // `happen` on this node now, or when it is not paused any more. Not at all if it has ended.
+  // Runs `happen` on this node now, or when it is no longer paused; not at all if the node has
+  // ended.
   void on_node(std::size_t node, const std::function<void()>& happen);
   void after_node_event(std::size_t node);
   Node& node_of(NodeId id) { return nodes_[id - 1]; }
@@ -196,10 +195,10 @@ class World final : public MachineHost {
   };
   std::map<std::pair<std::size_t, std::size_t>, Link> links_;
   bool faults_ended_ = false;
-  bool silent_ = false;  // clients send nothing any more
-  Time asking_until_;    // they change nothing
+  bool silent_ = false;  // clients send nothing further
+  Time asking_until_;    // clients change nothing until then
 
-  // The twin: the committed entries in order, and the engine that they give.
+  // The twin: the committed entries in order, and the engine that results from them.
   struct Committed {
     Term term = 0;
     Bytes data;
@@ -210,8 +209,8 @@ class World final : public MachineHost {
   std::unique_ptr<engine::Engine> twin_;
   Index twin_index_ = 1;
   Time twin_time_;
-  Time passed_;            // by the clock of the node that serves, at most so far
-  Duration most_ahead_{};  // of the time of the cluster ahead of the true time, so far
+  Time passed_;            // latest time so far on a serving node's clock
+  Duration most_ahead_{};  // the most by which the cluster time was ahead of the true time
   std::map<Term, NodeId> leaders_;
 
   LifeCounts counts_;

@@ -1,5 +1,5 @@
-// The faults of a life. Each kind happens at random times, as often as the Nature says on average;
-// end_faults() heals what is broken and starts every node.
+// The faults of a life. Each kind happens at random times, with the average number in the Nature.
+// end_faults() repairs everything and starts every node.
 #include <algorithm>
 #include <string>
 
@@ -28,9 +28,10 @@ void World::cut_link(std::size_t from, std::size_t to, Duration how_long) {
   ++link.resets;
 }
 
-// One follower loses the leader and asks for votes. Shortly before it asks again, the other loses
-// the leader, too, and is started again: it does not know any more whom it has followed. Clients
-// change nothing meanwhile, so that the first one has all entries, and could be elected.
+// One follower loses the leader and asks for votes. Shortly before it asks again, the other
+// follower loses the leader too and is started again: it no longer knows which leader it has
+// followed. Meanwhile clients change nothing, so the first follower has all entries and could be
+// elected.
 void World::confuse() {
   if (now_ < asking_until_) return;
   asking_until_ = now_ + 2s;
@@ -142,8 +143,8 @@ std::optional<std::size_t> World::blank_node() const {
   return static_cast<std::size_t>(blank - nodes_.begin());
 }
 
-// A machine loses its disks. The cluster can do without it: no other is in that state, and the
-// voters without it are a majority.
+// A machine loses its disks. The cluster can do without it: no other machine is in that state, and
+// the voters without it are a majority.
 void World::wipe(std::size_t index) {
   const NodeId id = nodes_[index].machine->id();
   if (faults_ended_ || blank_node() || !nodes_[index].machine->running()) return;
@@ -192,7 +193,7 @@ void World::demote(std::size_t index) {
   }
 }
 
-// The votes of a member count by the newest change of the members that was committed.
+// The newest committed change of the members decides whether a member votes.
 void World::check_invitation(std::size_t index, std::size_t from) {
   const NodeId id = nodes_[index].machine->id();
   const cluster::Node& caller = nodes_[from].machine->node();
@@ -225,7 +226,7 @@ void World::finish_join(std::size_t index, std::size_t from) {
   boot(index);
 }
 
-// A voter becomes a standby, or a standby a voter again.
+// Makes a voter a standby, or a standby a voter again.
 void World::change_members() {
   // A majority remains if a machine loses its disks.
   const int fewest = nature_.wipes > 0 ? 3 : 2;

@@ -1,11 +1,11 @@
-// Fuzzes the HTTP API without HTTP: a request goes through the guard, the table of operations and
-// its script, which runs in a conversation with a small engine.
+// Fuzzes the HTTP API without HTTP: a request passes the guard, the table of operations and its
+// script, which runs in a conversation with a small engine.
 //
-// The input is a byte of options, and then lines: method and target, Host, Origin, X-Requested-By.
-// The rest is the body. For every request, the response is one whole frame, its text is JSON
-// where it says so, and no command ran that is not of the operation: the body of a put is never a
-// command. The host and the origin count for the guard alone, so that an input with a wrong
-// host or origin reaches the rest as well.
+// The input is a byte of options, then lines: method and target, Host, Origin, X-Requested-By. The
+// rest is the body. For every request, the response is one whole frame, its text is JSON where it
+// says so, and only commands of the operation ran: the body of a put is never a command. The host
+// and the origin matter only to the guard, so an input with a wrong host or origin reaches the rest
+// as well.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -75,7 +75,7 @@ void check_guard(const api::RequestHeaders& headers, bool may_change) {
   const auto problem = api::check_origin(headers, may_change, kHosts);
   if (problem) return TUBED_ASSERT(is_json(api::to_json(*problem)));
   const std::string_view host = *headers.host;
-  // A name of the DNS that the settings do not have has a letter outside of brackets.
+  // A DNS name that is not in the settings has a letter outside of brackets.
   const bool is_numeric = host.find_first_not_of("0123456789.:") == std::string_view::npos;
   const bool is_named = (host.front() | 0x20) == 'l' || (host.front() | 0x20) == 'q';
   TUBED_ASSERT(is_numeric || is_named || host.starts_with('['));
@@ -87,7 +87,7 @@ void check_guard(const api::RequestHeaders& headers, bool may_change) {
 
 // --- The queue
 
-// A small queue, which runs one request.
+// A small queue that runs one request.
 class SmallQueue {
  public:
   explicit SmallQueue(const Options& options)
@@ -116,7 +116,7 @@ class SmallQueue {
     script.on_input([&input](std::string_view line) { input += line; });
     if (operation.kind == api::Kind::put) input.append(body).append("\r\n");
     std::string output;
-    // A wait is at most kMostWaitSeconds.
+    // A wait lasts at most kMostWaitSeconds.
     for (std::uint32_t seconds = 0; seconds <= api::kMostWaitSeconds + 1; ++seconds) {
       send(*conversation, input, output);
       if (script.done() && input.empty()) break;
@@ -154,7 +154,7 @@ class SmallQueue {
     }
   }
 
-  // The commands, each with its count.
+  // Returns the commands and their counts.
   std::vector<std::pair<std::string_view, std::uint64_t>> counts() const {
     std::vector<std::pair<std::string_view, std::uint64_t>> all;
     for (const stats::CommandCount& command : service_.server_state().commands)

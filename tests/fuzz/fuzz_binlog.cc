@@ -1,5 +1,5 @@
-// Fuzzes the reader of beanstalkd's binlogs: for any file it emits facts of which each is valid
-// after those before it, or it returns an error of one line.
+// Fuzzes the reader of beanstalkd's binlogs: for any file it emits facts that are valid after the
+// previous facts, or returns an error of one line.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace tubed;
 
-// False if reading failed, so that no further file can be read.
+// Returns false if reading failed, so no further file can be read.
 bool read(journal::BinlogReader& reader, std::string_view image, bool newest) {
   const auto torn = reader.read(image, newest);
   if (!torn) {
@@ -28,10 +28,10 @@ bool read(journal::BinlogReader& reader, std::string_view image, bool newest) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view image(reinterpret_cast<const char*>(data), size);
-  journal::FoldedJobs facts;  // asserts that each fact is valid after those before it
+  journal::FoldedJobs facts;  // asserts that each fact is valid
   journal::BinlogReader reader(journal::WallClock{.offset = Duration(1'700'000'000'000'000'000)},
                                facts);
-  // The file is read twice, so that the second time all its jobs are known.
+  // Reads the file twice: the second time all its jobs are known.
   if (read(reader, image, false)) read(reader, image, true);
 
   TUBED_ASSERT(facts.facts() <= reader.records());

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 """Many connections send random commands to the real tubed, which must answer each with a reply of its row
-and must never end on its own.
+and must never exit on its own.
 
     cmake --preset asan && cmake --build --preset asan --target tubed
     TUBED_PROGRAM=build/asan/src/tubed tests/fuzz/fuzz_connections.py --commands 10000000 --seed 1
 
-The grammar is docs/reference/commands.md, which is generated from the command table and always up to date:
-every command with every argument and tag, every reply with its form. A type of argument without a generator
-ends the run at once. 8 to 16 clients, on listeners without a role, with a role and with tokens, pipeline the
-commands, split them at random bytes, mutate some, half-close, close and reset connections, and read slowly.
-Some bursts of several clients arrive in one tick, because the server is stopped meanwhile (SIGSTOP).
+The grammar is docs/reference/commands.md, which is generated from the command table: every command with every
+argument and tag, every reply with its form. An argument type without a generator ends the run at once. 8 to 16
+clients, on listeners without a role, with a role and with tokens, pipeline the commands, split them at random
+bytes, mutate some, half-close, close and reset connections, and read slowly. Some bursts of several clients
+arrive in one tick, because the server is stopped meanwhile (SIGSTOP).
 
-A run has lives of some 20,000 commands. Most lives have a journal, which the next life reads. Settings,
-tokens and roles are reloaded meanwhile, and drain mode begins and ends. Lives end in turn with SIGKILL and with
-SIGTERM, after which the exit code must be 0.
+A run consists of lives of about 20,000 commands. Most lives have a journal, which the next life reads. During a
+life settings, tokens and roles are reloaded, and drain mode begins and ends. Lives end alternately with SIGKILL
+and with SIGTERM, after which the exit code must be 0.
 
-A run fails if the server exits, is reported by a sanitizer, does not start again, or sends anything else
-than a reply of the command's row. It then prints the seed, the last commands of each client and the log. The
-commands follow from the seed, except the ids in them, which are those of the server's replies.
+A run fails if the server exits, is reported by a sanitizer, does not start again, or sends anything other than
+a reply of the command's row. It then prints the seed, the last commands of each client and the log. The commands
+follow from the seed, except for ids, which come from the server's replies.
 """
 
 import argparse
@@ -58,14 +58,14 @@ NUMBERS = (0, 1, 2, 3, 10, 1000, 1024, 2**32 - 1)
 TIMES = ("0", "0", "0", "0", "1ms", "2ms", "20ms", "1", "2", "100", "4294967295")
 TTRS = ("0", "1", "1ms", "20ms", *("100",) * 6)
 SHORT_TIMES = ("0", "1ms", "5ms", "30ms", "200ms", "1")
-# The values of each key of a policy; `-` takes any of them away.
+# The values of each key of a policy; `-` removes the value of any key.
 POLICIES = {
     "max-attempts": ("0", "1", "3"), "max-timeouts": ("0", "1"), "max-releases": ("0", "2"),
     "dead": ("bury", "delete", "mail.y", "a"), "backoff": ("1", "1:10", "0:0", "10:300:3"),
     "ttl": ("0", "1", "100"), "expired": ("delete", "bury", "b"), "max-jobs": ("0", "5", "100"),
     "max-reserved": ("0", "1", "10"), "rate": ("0", "1/1", "1000/1"), "min-ttr": ("0", "1"),
     "default-ttr": ("0", "10"), "keep": ("0", "1")}
-# How often a command is sent, compared with 2 for those that are not named here.
+# How often a command is sent, relative to 2 for other commands.
 WEIGHTS = {
     "put": 20, "put-in-tube": 10, "reserve": 0.5, "reserve-with-abort": 1, "reserve-with-timeout": 8,
     "reserve-job": 3, "reserve-batch": 6, "delete": 6, "release": 6, "bury": 5, "watch": 4, "wait": 3,
@@ -88,7 +88,7 @@ class Command:
     def __init__(self, section):
         self.name = section.split("\n", 1)[0]
         usage = re.search(r"^```\n(.*?)\n```$", section, re.M | re.S)[1]
-        # In the order of the line.
+        # In their order on the line.
         self.arguments = [(name, text, f"[{name}]" in usage)
                           for name, text in re.findall(r"^- `(<.*?>)`: (.*)$", section, re.M)]
         self.replies = re.findall(r"^\| `(.+?)` \|", section, re.M)
@@ -116,7 +116,7 @@ def regex_of(reply):
 
 
 def compiled(*regexes):
-    """Matches what one of the expressions matches. Each `bytes` gets a name of its own."""
+    """Matches if one of the expressions matches. Each `bytes` gets a unique name."""
     number = iter(range(10_000))
     text = re.sub(r"\?P<bytes>", lambda _: f"?P<bytes{next(number)}>", "|".join(filter(None, regexes)))
     return re.compile(text.encode())
@@ -128,7 +128,7 @@ def read_grammar():
 
 
 MALFORMED = "BAD_FORMAT|UNKNOWN_COMMAND"
-# After a body without its line end: if the put was refused, the rest is a line of its own.
+# After a body without its line end: if the put was refused, the rest is a separate line.
 MAYBE_UNKNOWN = object()
 OF_HTTP = re.compile(b"UNKNOWN_COMMAND|UNAUTHORIZED")
 BATCHED = compiled(regex_of("RESERVED <id> <bytes>"))
@@ -154,7 +154,7 @@ class Patterns:
         self.nothing = re.compile(b"UNAUTHORIZED")
 
     def of(self, name, line, is_limited):
-        # `list-jobs TUBE next` takes no place to begin at but 0.
+        # `list-jobs TUBE next` accepts only 0 as its starting place.
         may_be_malformed = len(line) > LINE_BYTES - 2 or b" next " in line
         return self.by_name[name]["long" if may_be_malformed else is_limited]
 
@@ -253,7 +253,7 @@ class Writer:
         return name, " ".join(words).encode()
 
     def mutated(self, line):
-        """The line with one byte or word changed; still one line, and no put, whose body would follow."""
+        """The line with one byte or word changed: still one line, and not a put, whose body would follow."""
         at = self.random.randrange(len(line) + 1)
         kind = self.random.randrange(5)
         if kind == 0:
@@ -277,7 +277,7 @@ class Writer:
 # --- The clients
 
 class Peer:
-    """A connection, with the bytes that it has yet to send and the replies that it awaits."""
+    """A connection, with its unsent bytes and the replies that it awaits."""
 
     def __init__(self, fuzz, number, listener):
         self.fuzz = fuzz
@@ -504,7 +504,7 @@ class Fuzz:
     def check_that_it_answers(self):
         try:
             client = harness.Client(self.daemon.addresses[0])
-            # A server with as many connections as it may have has closed this one, after its answer.
+            # The server has reached its limit of connections, and has closed this connection after its answer.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 client.send(b"list-tube-used\r\n")
             reply = client.line()
@@ -554,7 +554,7 @@ class Fuzz:
             raise Failure(f"the server has ended with {self.daemon.wait()}")
 
     def burst(self):
-        """Several clients' bytes arrive while the server is stopped, so that one tick reads them all."""
+        """The bytes of several clients arrive while the server is stopped, and one tick reads them all."""
         peers = self.random.sample(self.peers, self.random.randint(2, 6))
         for peer in peers:
             self.talk(peer)
@@ -568,7 +568,7 @@ class Fuzz:
         self.daemon.thaw()
 
     def talk(self, peer):
-        """Adds commands to what the client has to send, or ends its connection."""
+        """Queues commands for the client, or ends its connection."""
         if not peer.writes or len(peer.expected) >= MOST_PENDING or len(peer.unsent) > MOST_UNSENT:
             if self.random.random() < 0.02:
                 self.replace(peer, with_reset=self.random.random() < 0.5)
@@ -613,7 +613,7 @@ class Fuzz:
         self.done += 1
 
     def send(self, peer):
-        # Whole, or up to a random byte, with the rest of others from before.
+        # Whole commands, or up to a random byte, after the rest of earlier commands.
         if peer.unsent:
             peer.send(self.random.choice((MOST_UNSENT, MOST_UNSENT, self.random.randint(1, len(peer.unsent)))))
 

@@ -1,13 +1,13 @@
 // Fuzzes the conversation: several clients, bytes cut anywhere, time, half-closes, drain mode.
 //
 // The input is a script of steps, played in test mode if the highest bit of its first byte is set.
-// By its next two bits, the clients may do everything, or have a role that may use some tubes, or
-// have to authenticate; the roles change with drain mode. A step is a control byte, whose low two
+// Its next two bits choose whether clients may do everything, have a role that may use some tubes,
+// or must authenticate; the roles change with drain mode. A step is a control byte, whose low two
 // bits select the client and whose other bits select the action. To send bytes, a length byte and
-// that many bytes follow. The queue's invariants hold after each step. The script is played with
-// several clients and with one client, each time whole and byte by byte. A single client must get
-// the same replies both times. With several clients the replies may differ: a waiting client may be
-// served between two bytes of another client.
+// that many bytes follow. The queue's invariants must hold after each step. The script is played
+// with several clients and with one client, each time whole and byte by byte. A single client must
+// get the same replies both times. With several clients the replies may differ: a waiting client
+// may be served between two bytes of another client.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -34,7 +34,7 @@ enum class Begin : std::uint8_t { unrestricted, with_role, with_token, as_before
 
 Role some_role(bool wide) {
   Role role;
-  role.name = "1";  // which is also its token
+  role.name = "1";  // also its token
   role.produce = true;
   role.work = true;
   role.inspect = wide;
@@ -137,7 +137,7 @@ class Play {
     return std::make_unique<Conversation>(service_, std::move(admission));
   }
 
-  // Removes the value of input-memory: the size of unprocessed input depends on how it is cut.
+  // Removes the value of input-memory, which depends on how the input is cut.
   static void hide_input_memory(std::string& replies) {
     constexpr std::string_view kKey = "input-memory: ";
     for (std::size_t at = 0; (at = replies.find(kKey, at)) != std::string::npos; ++at) {
@@ -145,7 +145,7 @@ class Play {
       const std::size_t end = std::min(replies.find('\n', digits), replies.size());
       replies.erase(digits, end - digits);
     }
-    constexpr std::string_view kBlock = "OK ";  // its length counts the digits
+    constexpr std::string_view kBlock = "OK ";  // its length includes the digits
     for (std::size_t at = 0; (at = replies.find(kBlock, at)) != std::string::npos; ++at) {
       const std::size_t digits = at + kBlock.size();
       const std::size_t end = std::min(replies.find('\r', digits), replies.size());

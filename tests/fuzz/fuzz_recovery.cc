@@ -3,7 +3,7 @@
 //
 // `Builder` reads the input as a script of steps that append batch headers, records with a correct
 // checksum, raw bytes and zeros, truncate the segment, or begin the next segment. A recovered queue
-// must hold its invariants, accept a put, a reserve and a delete, and be the same after a second
+// must satisfy its invariants, accept a put, a reserve and a delete, and be the same after a second
 // recovery.
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ using namespace tubed::journal;
 
 constexpr std::uint64_t kDirectory = 7;
 
-// Reads the input a few bytes at a time; after its end, bytes are zero.
+// Reads the input a few bytes at a time. After the end all bytes are zero.
 class Input {
  public:
   explicit Input(std::string_view bytes) : bytes_(bytes) {}
@@ -108,7 +108,7 @@ class Builder {
                                 seed_of(sequence_), batch_);
   }
 
-  // Counts one more fact, and writes the header of the batch again.
+  // Counts another fact and rewrites the header of the batch.
   void count() {
     ++batch_.facts;
     batch_.jobs = jobs_.size();
@@ -117,7 +117,7 @@ class Builder {
 
   void raw(std::string_view bytes) { image_ += bytes; }
 
-  // Appends a record with a payload of the fuzzer's choice and a correct checksum.
+  // Appends a record with a payload chosen by the fuzzer and a correct checksum.
   void record_with_checksum(std::string_view payload) {
     std::string record(kRecordHeaderBytes, '\0');
     record += payload;
@@ -140,7 +140,7 @@ class Builder {
   Lsn next_lsn_ = 0;
   std::set<JobId> jobs_;
   BatchHeader batch_;    // of the last batch
-  bool counts_ = false;  // the header's numbers of facts and jobs are kept correct
+  bool counts_ = false;  // the header's counts of facts and jobs are kept correct
   std::string image_;
 };
 

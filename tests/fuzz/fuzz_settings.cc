@@ -1,5 +1,5 @@
-// Fuzzes the settings file: for any text, loading returns settings that are the same after they are
-// printed and loaded again, or an error of one line.
+// Fuzzes the settings file: loading any text returns settings that are unchanged after printing and
+// loading them again, or an error of one line.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,7 @@
-// Fuzzes a TLS connection: a script makes a client by OpenSSL and the owner of a TlsChannel do one
-// step after the other: handshakes, records of any size, ends, key updates, and bytes that are no
-// TLS. Each end receives the bytes that the other has sent, in order; and if nothing has broken the
-// connection, all of them arrive.
+// Fuzzes a TLS connection. A script makes an OpenSSL client and the owner of a TlsChannel take
+// steps: handshakes, records of any size, ends, key updates, and bytes that are not TLS. Each end
+// must receive the bytes that the other has sent, in order; if nothing has broken the connection,
+// all bytes must arrive.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -23,9 +23,9 @@ namespace {
 using namespace tubed;
 using loop_test::TlsPeerClient;
 
-constexpr std::size_t kMaxSent = 200'000;  // of one end; more than the sockets hold
+constexpr std::size_t kMaxSent = 200'000;  // by one end; more than the sockets hold
 
-// Byte `i` of every stream.
+// Returns `bytes` bytes of the stream that both ends send, starting at position `from`.
 std::string stream(std::size_t from, std::size_t bytes) {
   std::string text(bytes, '\0');
   for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>((from + i) * 7 / 3);
@@ -75,7 +75,7 @@ struct Server final : loop::TlsOwner, loop::ChannelOwner {
   void write() {
     const std::string text = stream(sent, unsent);
     const std::string_view all = text;
-    // Three pieces, as replies are.
+    // Three pieces, like replies.
     const std::array<std::string_view, 3> pieces = {all.substr(0, unsent / 3), "",
                                                     all.substr(unsent / 3)};
     const os::Transfer done = channel->write(pieces);
@@ -135,7 +135,7 @@ class Run {
         client_ended_ = true;
         break;
       case 6:
-        // A full socket or an end that is closed takes nothing.
+        // A full socket or a closed end accepts nothing.
         os::write_from(client_->socket(), stream(amount, amount % 40));
         disturbed_ = true;
         break;
@@ -162,7 +162,7 @@ class Run {
     loop_test::run_ticks(loop_, 2);
   }
 
-  // Everything that both have sent arrives.
+  // Lets everything arrive that both ends have sent.
   void finish() {
     server_.reads = true;
     server_.update();
@@ -189,7 +189,7 @@ class Run {
   void client_sends(std::size_t bytes, std::size_t record) {
     if (client_ended_ || !client_->shake_hands()) return;
     bytes = std::min(bytes, kMaxSent - client_sent_);
-    // A write that did not fit has to be repeated with the same bytes, and at least as many.
+    // A write that did not fit must be repeated with the same bytes, and at least as many.
     bytes = std::max(bytes, retried_);
     if (bytes == 0) return;
     const std::size_t sent = client_->send(stream(client_sent_, bytes), std::max(record, retried_));

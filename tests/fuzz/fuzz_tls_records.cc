@@ -1,9 +1,9 @@
-// Fuzzes the stream of a TLS connection below the level of records, where fuzz_tls leaves it whole:
-// the input drives a client by OpenSSL whose bytes pass through `wire`. An operation sends some of
-// them to the socket, and others cut them, insert garbage or flip bits; and the owner of the
-// channel reads, pauses, writes and ends its output. Each side receives a prefix of what the other
-// has sent; without damage and ends of the socket it receives everything, and an end that was
-// announced is reported, also while the owner does not read.
+// Fuzzes the byte stream of a TLS connection below the level of records, which fuzz_tls leaves
+// intact. The input drives an OpenSSL client whose bytes pass through `wire`. Operations send some
+// of them to the socket, cut them, insert garbage or flip bits; the owner of the channel reads,
+// pauses, writes and ends its output. Each side must receive a prefix of what the other has sent.
+// Without damage and ends of the socket it must receive everything, and an announced end must be
+// reported even while the owner does not read.
 //
 // The first byte chooses the version of TLS and whether the handshake is done before the rest.
 #include <algorithm>
@@ -43,7 +43,7 @@ void write_file(const std::string& path, const Write& write) {
   std::fclose(stream);
 }
 
-// A certificate that has signed itself, which no client here verifies.
+// A self-signed certificate, which no client here verifies.
 std::shared_ptr<const loop::TlsContext> make_context() {
   char curve[] = "P-256";
   EVP_PKEY* key = EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", curve);
@@ -71,7 +71,8 @@ std::shared_ptr<const loop::TlsContext> make_context() {
   return *context;
 }
 
-// The bytes that a side sends: each position has its own byte, so that a loss or an exchange shows.
+// The bytes that a side sends. Each position has its own byte, so a loss or an exchange is
+// detected.
 char byte_at(std::size_t position) {
   return static_cast<char>((position * 2654435761U) >> 13);
 }
@@ -80,7 +81,7 @@ std::string bytes_from(std::size_t position, std::size_t count) {
   for (char& one : bytes) one = byte_at(position++);
   return bytes;
 }
-// Checks what has been received, and counts it.
+// Checks and counts the received bytes.
 void check(std::string_view received, std::size_t& position, std::size_t sent) {
   for (const char one : received) TUBED_ASSERT(one == byte_at(position++));
   TUBED_ASSERT(position <= sent);
@@ -140,7 +141,7 @@ class Server final : public loop::TlsOwner, public loop::ChannelOwner {
     want();
   }
   void read() {
-    // Two buffers, as for a body that is read into its job.
+    // Two buffers, as for a body that is read directly into its job.
     std::string first(read_bytes / 3, '\0');
     std::string second(read_bytes - first.size(), '\0');
     const std::array<std::span<char>, 2> buffers = {first, second};
@@ -155,7 +156,7 @@ class Server final : public loop::TlsOwner, public loop::ChannelOwner {
     if (output_ended || sent == taken) return;
     const std::string bytes = bytes_from(taken, sent - taken);
     const std::string_view all = bytes;
-    // Pieces of several sizes, and an empty piece.
+    // Pieces of several sizes, one of them empty.
     const std::array<std::string_view, 4> pieces = {
         all.substr(0, all.size() / 7), std::string_view(), all.substr(all.size() / 7, 3),
         all.substr(std::min(all.size(), all.size() / 7 + 3))};
@@ -190,7 +191,7 @@ class Client {
 
   bool secured() const { return SSL_is_init_finished(ssl_) == 1; }
 
-  // Takes what has arrived.
+  // Takes the bytes that have arrived.
   void receive() {
     std::array<char, 16384> buffer;
     while (socket_) {
@@ -253,7 +254,7 @@ class Client {
   bool socket_ended = false;
 
  private:
-  // Goes on with the handshake, and moves what OpenSSL has written to the wire.
+  // Continues the handshake, and moves OpenSSL's output to the wire.
   void step() {
     if (!secured()) SSL_do_handshake(ssl_);
     ERR_clear_error();
@@ -276,7 +277,7 @@ class Input {
     --size_;
     return *data_++;
   }
-  // Small numbers, and some large.
+  // Returns a small number, sometimes a large one.
   std::size_t number() {
     const std::size_t one = byte();
     return one < 128 ? one : (one - 127) * 301;
@@ -348,7 +349,7 @@ struct Run {
         server.pause();
         break;
       case 10:
-        // OpenSSL reads no update after it has sent close_notify: the connection breaks.
+        // After it has sent close_notify, OpenSSL reads no update: the connection breaks.
         if (!server.output_ended) client->update_key((input.byte() & 1) != 0);
         updated_keys = true;
         break;
@@ -376,7 +377,7 @@ struct Run {
         break;
       }
       case 15: {
-        // The ends are rare, so that much happens before.
+        // Ends are rare, so much happens before them.
         const std::uint8_t which = input.byte();
         if (which == 1) client->half_close();
         if (which == 2) client->close();
@@ -389,7 +390,7 @@ struct Run {
 
   void finish() {
     if (corrupt || closed || client->socket_ended) return tick();
-    // If nothing precedes the end, it is reported although the owner does not read.
+    // If nothing precedes the end, it must be reported even though the owner does not read.
     if (client->output_ended && server.received == client->sent && server.is_open()) {
       server.reads = false;
       server.want();

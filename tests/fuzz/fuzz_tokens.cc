@@ -1,5 +1,5 @@
-// Fuzzes the file of tokens: for any text, each token that is read is found by its hash, or the
-// error is one line that shows no hash.
+// Fuzzes the token file: for any text, each token that was read is found by its hash, or the error
+// is one line that shows no hash.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -14,7 +14,7 @@ void CuttingDriver::send(Client client, std::string_view bytes) {
     }
     below_.send(client, bytes.substr(0, piece));
     bytes.remove_prefix(piece);
-    // Without the wait, a socket would join the pieces again.
+    // Without this wait, a socket would join the pieces again.
     if (!bytes.empty()) below_.wait_until_idle();
   }
 }

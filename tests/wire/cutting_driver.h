@@ -1,7 +1,7 @@
-// A driver that cuts the bytes that clients send, to show that the replies do not depend on the
-// pieces in which bytes arrive.
+// A driver that cuts the bytes that clients send, to show that the replies do not depend on how
+// input is split.
 //
-// All bytes that a transcript sends form one sequence, over all clients. The class owns nothing;
+// All bytes that a transcript sends form one sequence across all clients. The class owns nothing;
 // the driver below must outlive it.
 #pragma once
 
@@ -14,13 +14,13 @@ namespace tubed::wire {
 
 class CuttingDriver final : public Driver {
  public:
-  // Cuts before the byte at `position` (from 0) of the whole sequence. A position at the start of
-  // a piece, or after the last byte, cuts nothing.
+  // Cuts before the byte at `position` (from 0) of the whole sequence. A position at the start of a
+  // piece or after the last byte cuts nothing.
   static CuttingDriver cut_at(Driver& below, std::size_t position) {
     return CuttingDriver(below, position);
   }
 
-  // Sends every byte as a piece of its own.
+  // Sends every byte separately.
   static CuttingDriver byte_by_byte(Driver& below) { return CuttingDriver(below, std::nullopt); }
 
   void open(Client client) override { below_.open(client); }
@@ -42,7 +42,7 @@ class CuttingDriver final : public Driver {
       : below_(below), position_(position) {}
 
   Driver& below_;
-  std::optional<std::size_t> position_;  // none: cut everywhere
+  std::optional<std::size_t> position_;  // nothing: cut everywhere
   std::size_t sent_ = 0;
 };
 

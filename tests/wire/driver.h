@@ -1,8 +1,8 @@
-// The server under test, as a transcript's player sees it: connections, time and signals.
+// The server under test, as the player of a transcript sees it: connections, time and signals.
 //
-// A driver keeps one connection of its own open, made before any client's; it sends nothing that
-// any counter of `stats` counts. So `current-connections` is one more than the transcript's
-// clients on every driver.
+// A driver keeps a connection of its own open, made before any client's; it sends nothing that a
+// counter of `stats` counts. So `current-connections` exceeds the transcript's clients by one on
+// every driver.
 #pragma once
 
 #include <cstddef>
@@ -45,11 +45,11 @@ class Driver {
   // Closes the client's connection.
   virtual void close(Client client) = 0;
 
-  // Waits until the server has processed all earlier calls, so that receive() returns all replies
-  // to them without waiting. The player calls this before another client acts.
+  // Waits until the server has processed all earlier calls: receive() then returns all replies to
+  // them without waiting. The player calls this before another client acts.
   virtual void wait_until_idle() = 0;
 
-  // Lets time pass. All deadlines that have been reached have taken effect when it returns.
+  // Lets time pass. When it returns, all deadlines up to then have taken effect.
   virtual void advance(Duration time) = 0;
 
   // Begins or ends drain mode.

@@ -7,7 +7,7 @@
 namespace tubed::wire {
 namespace {
 
-// The byte that a one-letter escape stands for, or -1.
+// Returns the byte of a one-letter escape, or -1.
 int short_escape(char letter) {
   switch (letter) {
     case 'r':

@@ -8,10 +8,10 @@
 
 namespace tubed::wire {
 
-// Resolves \r \n \t \0 \xNN \\ \{. An unknown or unfinished escape is an error.
+// Resolves \r \n \t \0 \xNN \\ \{. Fails for an unknown or unfinished escape.
 Result<std::string> unescape(std::string_view text);
 
-// `bytes` quoted and with escapes, for messages. The middle of a very long text is left out.
+// Returns `bytes` quoted and escaped, for messages. Leaves out the middle of a very long text.
 std::string shown(std::string_view bytes);
 
 }  // namespace tubed::wire

@@ -8,7 +8,7 @@ namespace {
 
 Limits limits_of(const Options& options) {
   Limits limits;
-  limits.tubes_with_metrics = 1000;  // as the default of http.max_tubes
+  limits.tubes_with_metrics = 1000;  // the default of http.max_tubes
   if (options.job_bytes) limits.job_bytes = static_cast<std::uint32_t>(*options.job_bytes);
   if (options.tubes) limits.tubes = static_cast<std::uint32_t>(*options.tubes);
   if (options.job_memory) limits.job_memory_bytes = *options.job_memory;
@@ -34,7 +34,7 @@ void InProcessDriver::open(Client client) {
 void InProcessDriver::send(Client client, std::string_view bytes) {
   auto& conversation = connections_[client].conversation;
   if (conversation == nullptr) return;
-  // Half of the bytes of a body are read straight into the job's memory, as with large bodies.
+  // Half of the bytes of a body are read directly into the job's memory, as for large bodies.
   const std::span<char> space = conversation->body_space();
   const std::size_t direct = std::min(space.size() / 2, bytes.size());
   if (direct > 0) {

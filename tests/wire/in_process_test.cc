@@ -16,8 +16,8 @@ namespace {
 
 using namespace tubed::wire;
 
-// Each cut costs a whole play. Transcripts with long bodies are cut at this many places only,
-// including the first and the last.
+// Each cut plays the whole transcript. Transcripts with long bodies are cut only at this many
+// places, including the first and the last.
 constexpr std::size_t kMaxCuts = 2000;
 
 std::vector<Transcript> transcripts() {
@@ -70,7 +70,7 @@ TEST_CASE("every transcript passes in process") {
 
 TEST_CASE("every transcript passes byte by byte" * doctest::test_suite("slow")) {
   for (const Transcript& transcript : transcripts()) {
-    // A few transcripts with large bodies take longer than all others.
+    // A few transcripts with large bodies take longer than all others together.
     if (tubed::kOneIn > 1 && bytes_of(transcript) > kMaxCuts) continue;
     InProcessDriver driver(transcript.options);
     CuttingDriver cutting = CuttingDriver::byte_by_byte(driver);

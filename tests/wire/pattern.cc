@@ -26,7 +26,7 @@ Match match_integer(std::span<const PatternPiece> pieces, std::string_view bytes
   return end == at ? kNo : match_from(pieces.subspan(1), bytes, end);
 }
 
-// The longest text after which the rest of the pattern matches.
+// Finds the longest text after which the rest of the pattern matches.
 Match match_any(std::span<const PatternPiece> pieces, std::string_view bytes, std::size_t at) {
   const std::size_t line_end = bytes.find_first_of("\r\n", at);
   if (line_end == std::string_view::npos) return kNeedsMore;

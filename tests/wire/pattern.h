@@ -1,7 +1,7 @@
 // The input that a client expects: literal bytes and placeholders.
 //
-// Invariant: a pattern that has {any} or {int} ends with a line end, so that the end of the line is
-// known when a placeholder is matched.
+// Invariant: a pattern with {any} or {int} ends with a line end, so the end of the line is known
+// when a placeholder is matched.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct PatternPiece {
     literal,
     integer,  // {int}: one or more digits
     any,      // {any}: zero or more bytes up to a line end
-    rest,     // {rest}: the rest of an announced block, with its CRLF; the only part of its pattern
+    rest,     // {rest}: the rest of an announced block, with its CRLF; the only piece of its
+              // pattern
   };
   Kind kind = Kind::literal;
   std::string text;  // of a literal
@@ -27,20 +28,20 @@ using Pattern = std::vector<PatternPiece>;
 struct Match {
   enum class Outcome { yes, no, needs_more };
   Outcome outcome = Outcome::no;
-  std::size_t bytes = 0;  // the number of matched bytes, if they match
+  std::size_t bytes = 0;  // number of matched bytes
 };
 
-// Matches `pattern` at the start of `bytes`; needs_more if more bytes may complete a match. {rest}
-// is never matched here: the caller knows where the block ends.
+// Matches `pattern` at the start of `bytes`; needs_more if further bytes may complete a match.
+// Never matches {rest}: the caller knows where the block ends.
 Match match(const Pattern& pattern, std::string_view bytes);
 
-// The pattern for messages, with placeholders as they are written.
+// Returns the pattern for messages, with placeholders as written.
 std::string shown(const Pattern& pattern);
 
-// Whether the pattern is {rest}.
+// True if the pattern is {rest}.
 bool is_rest(const Pattern& pattern);
 
-// The number of line ends in the literal parts of the pattern.
+// Returns the number of line ends in the literal parts of the pattern.
 std::size_t lines_in(const Pattern& pattern);
 
 }  // namespace tubed::wire

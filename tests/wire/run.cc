@@ -9,7 +9,8 @@
 namespace tubed::wire {
 namespace {
 
-// The bytes that `OK <bytes>\r\n` announces with the CRLF after them, if `line` is such a line.
+// Returns the number of bytes that `OK <bytes>\r\n` announces, including the final CRLF, if `line`
+// is such a line.
 std::optional<std::size_t> announced_block(std::string_view line) {
   if (!line.starts_with("OK ") || !line.ends_with("\r\n")) return std::nullopt;
   const std::string_view digits = line.substr(3, line.size() - 5);
@@ -38,8 +39,8 @@ class Player {
     bool opened = false;
     bool closed = false;                     // by the transcript
     bool ended = false;                      // by the server
-    std::string unread;                      // input that no statement has matched yet
-    std::optional<std::size_t> block_bytes;  // the rest of the block that OK <bytes> announced
+    std::string unread;                      // input not yet matched by a statement
+    std::optional<std::size_t> block_bytes;  // rest of the block announced by OK <bytes>
   };
 
   void do_step(const Step& step) {
@@ -102,13 +103,13 @@ class Player {
     }
   }
 
-  // Without the wait, the server could read the bytes of two sockets in either order.
+  // Without this wait, the server could read the bytes of two sockets in either order.
   void wait_for_others(Client client) {
     if (actor_ && *actor_ != client) driver_.wait_until_idle();
     actor_ = client;
   }
 
-  // False if no input arrived.
+  // Returns false if no input arrived.
   bool read_more(Client client, std::size_t min_bytes) {
     Stream& stream = streams_[client];
     if (stream.ended) return false;
@@ -190,7 +191,7 @@ class Player {
     stream.block_bytes.reset();
   }
 
-  // To be called when the driver is idle.
+  // Precondition: the driver is idle.
   void expect_silence(Client client) {
     Stream& stream = streams_[client];
     if (!stream.opened || stream.closed) return;
@@ -229,7 +230,7 @@ class Player {
   std::vector<Stream> streams_;
   std::optional<Client> actor_;  // of the last step
   const Step* step_ = nullptr;
-  bool lost_ = false;  // an expected reply is missing, so later steps are not checked
+  bool lost_ = false;  // an expected reply is missing: later steps are not checked
   PlayResult result_;
 };
 

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{2};
-constexpr std::chrono::minutes kStart{10};  // for the start of a server; the last resort
+constexpr std::chrono::minutes kStart{10};  // limit for the start of a server; the last resort
 
 Error system_error(const std::string& what) {
   return Error{what + ": " + std::generic_category().message(errno)};
@@ -59,7 +59,8 @@ std::vector<std::string> tubed_arguments(const Options& options) {
   return arguments;
 }
 
-// Runs in the child of a process with threads: it may only call functions that are safe after fork.
+// Runs in the child of a process with threads, so it may only call functions that are safe after
+// fork.
 [[noreturn]] void become_server(char* const* arguments, char* const* environment, const char* log,
                                 pid_t parent) {
   // The kernel ends the server when the test is killed.
@@ -75,7 +76,7 @@ std::vector<std::string> tubed_arguments(const Options& options) {
   ::_exit(127);
 }
 
-// The pointers of an array that execve() takes.
+// Returns the array of pointers that execve() takes.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -150,7 +151,7 @@ SocketDriver::~SocketDriver() {
 }
 
 Result<void> SocketDriver::make_directory() {
-  // The name is short because the address of a Unix socket has room for 107 bytes.
+  // A short name, because the address of a Unix socket has room for 107 bytes.
   std::string name = "/tmp/tubed-wire-XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) return system_error("cannot create " + name);
   directory_ = name;
@@ -238,7 +239,7 @@ void SocketDriver::open(Client client) {
   Connection& connection = clients_[client];
   const auto until = Clock::now() + limit_;
   while (connection.fd < 0 && Clock::now() < until) {
-    // Fails for a moment while the backlog is full.
+    // Fails briefly while the backlog is full.
     if (!connect_once(connection)) std::this_thread::sleep_for(kRetry);
   }
   connection.ended = connection.fd < 0;
@@ -265,7 +266,7 @@ void SocketDriver::send_on(Connection& connection, std::string_view bytes) {
     if (sent < 0 && errno != EAGAIN && errno != EINTR) return;  // the server has closed
     pollfd wait{connection.fd, POLLIN | POLLOUT, 0};
     if (::poll(&wait, 1, milliseconds_until(until)) <= 0) return;
-    // A server that waits until its replies are read does not read more input.
+    // A server that waits for its replies to be read does not read further input.
     if ((wait.revents & POLLIN) != 0) read_on(connection, Clock::now());
   }
 }
@@ -293,7 +294,7 @@ bool SocketDriver::read_on(Connection& connection, Clock::time_point until) {
 
 Received SocketDriver::receive(Client client, std::size_t min_bytes) {
   Connection& connection = clients_[client];
-  // The reply may need the step of the clock.
+  // The reply may depend on the step of the clock.
   if (min_bytes > 0 && step_ > Duration::zero()) wait_until_idle();
   const auto until = Clock::now() + (min_bytes == 0 ? milliseconds(0) : limit_);
   while (read_on(connection, connection.incoming.size() < min_bytes ? until : Clock::now())) {
@@ -310,8 +311,8 @@ void SocketDriver::half_close(Client client) {
 
 void SocketDriver::close(Client client) {
   ++pending_ticks_;
-  // A child that another thread has forked may hold a copy of the descriptor until its exec, so
-  // close() alone would not end the connection at once.
+  // A child forked by another thread may hold a copy of the descriptor until its exec, so close()
+  // alone might not end the connection at once.
   ::shutdown(clients_[client].fd, SHUT_RDWR);
   ::close(clients_[client].fd);
   clients_[client].fd = -1;
@@ -329,7 +330,7 @@ void SocketDriver::wait_until_idle() {
   for (int i = 0; i < 2 && !own_.ended; ++i) barrier();
 }
 
-// Sends a word that no server knows: it is answered and not counted in stats.
+// Sends a word that no server knows: it is answered but not counted in stats.
 void SocketDriver::barrier() {
   exchange("barrier\r\n", "UNKNOWN_COMMAND\r\n");
 }
@@ -342,8 +343,8 @@ bool SocketDriver::exchange(std::string_view text, std::string_view replies) {
   return std::exchange(own_.incoming, {}) == replies;
 }
 
-// Leaves jobs in every state, a pause, counts and another time, and resets the server: a transcript
-// must not notice any of it.
+// Leaves jobs in every state, a pause, counts and another time, then resets the server. A
+// transcript must not notice any of this.
 Result<void> SocketDriver::use_and_reset() {
   const bool done = exchange(
       "use one\r\nwatch one\r\nput 5 0 60 1\r\na\r\nput 5 0 60 1\r\nb\r\nput 5 9 60 1\r\nc\r\n"
@@ -368,7 +369,7 @@ void SocketDriver::advance(Duration time) {
   }
   advanced_ += time;
   TUBED_ASSERT(!clock_.empty() && write_clock());
-  // The server looks at its clock at the next event.
+  // The server reads its clock at the next event.
   wait_until_idle();
 }
 

@@ -1,6 +1,6 @@
-// Drives a real server process over a Unix socket in a directory of its own.
+// Drives a real server process over a Unix socket in its own directory.
 //
-// The driver owns the process, the directory and the sockets. The destructor ends this process and
+// The driver owns the process, the directory and the sockets. The destructor ends the process and
 // removes the directory. Time passes for the server only by advance(): its clocks are stopped
 // (stopped_clock.cc), and a server in test mode gets a command that advances its clock.
 #pragma once
@@ -19,15 +19,15 @@
 
 namespace tubed::wire {
 
-// test_mode: tubed --test-mode, which has been used and reset before the transcript begins.
+// test_mode: tubed --test-mode, which was used and reset before the transcript begins.
 enum class ServerKind { tubed, beanstalkd, test_mode };
 
 struct ServerProgram {
   ServerKind kind = ServerKind::tubed;
   std::string binary;
-  std::string clock;  // the library that stops the clocks; empty: they run, without advance()
-  Duration step{};    // what a stopped clock advances whenever the server has become idle
-  std::optional<TlsFiles> tls;  // of tubed: every connection is encrypted
+  std::string clock;            // library that stops the clocks; empty: they run, without advance()
+  Duration step{};              // by which a stopped clock advances whenever the server is idle
+  std::optional<TlsFiles> tls;  // for tubed: every connection is encrypted
   std::chrono::milliseconds limit = std::chrono::minutes(10);  // for a reply; the last resort
 };
 
@@ -65,7 +65,7 @@ class SocketDriver final : public Driver {
   Result<void> make_directory();
   // Creates or replaces the file that stopped_clock.cc reads.
   Result<void> write_clock();
-  // A file with a listener of TLS; returns its path.
+  // Writes a settings file with a TLS listener. Returns its path.
   std::string write_settings(const std::string& address, const TlsFiles& tls) const;
   Result<void> spawn(const std::vector<std::string>& arguments);
   Result<void> wait_until_it_listens();
@@ -74,11 +74,11 @@ class SocketDriver final : public Driver {
   std::string printed() const;
 
   void send_on(Connection& connection, std::string_view bytes);
-  // Reads the input that has arrived; waits for input until `until`. False if none arrived.
+  // Reads input that has arrived; waits for input until `until`. Returns false if none arrived.
   bool read_on(Connection& connection, std::chrono::steady_clock::time_point until);
   void barrier();
-  // Sends text on the driver's own connection and waits for as many bytes as `replies` has. True if
-  // the replies are these.
+  // Sends text on the driver's own connection and waits for as many bytes as `replies` has. Returns
+  // true if they match.
   bool exchange(std::string_view text, std::string_view replies);
   Result<void> use_and_reset();
 
@@ -92,7 +92,7 @@ class SocketDriver final : public Driver {
   pid_t process_ = -1;  // -1: no process, or it has been reaped
   Connection own_;
   std::vector<Connection> clients_;
-  std::size_t pending_ticks_ = 0;  // ticks that the server may need for the sent bytes
+  std::size_t pending_ticks_ = 0;  // that the server may need for the sent bytes
 };
 
 }  // namespace tubed::wire

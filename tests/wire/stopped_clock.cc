@@ -1,8 +1,8 @@
 // stopped_clock: a library to preload that stops the clocks of one process.
 //
 // $TUBED_STOPPED_CLOCK names a file with a std::int64_t: the nanoseconds by which the clocks have
-// been advanced. The clocks begin at a whole millisecond. Timeouts of the kernel, such as that of
-// epoll_wait, pass in real time, so the process looks at an advanced clock at its next event.
+// been advanced. The clocks begin at a whole millisecond. Kernel timeouts, such as in epoll_wait,
+// pass in real time, so the process sees an advanced clock at its next event.
 #include <cstdint>
 #include <cstdlib>
 
@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSecond = 1'000 * kMillisecond;
 
-// The system call: a sanitizer replaces clock_gettime(), and its allocator calls it.
+// Uses the system call, because a sanitizer replaces clock_gettime() and its allocator calls it.
 int read_clock(clockid_t clock, timespec* time) {
   return static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
 }

@@ -15,7 +15,7 @@ struct ssl_st;
 
 namespace tubed::wire {
 
-// Files in PEM of a new certificate that has signed itself.
+// PEM files of a new self-signed certificate.
 struct TlsFiles {
   std::string certificate;
   std::string key;
@@ -25,12 +25,12 @@ Result<TlsFiles> make_certificate(const std::string& directory);
 
 class TlsStream {
  public:
-  // Waits for the handshake, at most until `until`. The caller owns the socket, which outlives the
-  // stream. The certificate of the server is not verified. Null: the handshake has failed.
+  // Waits for the handshake until `until` at most. The caller owns the socket, which outlives the
+  // stream. The server's certificate is not verified. Returns null if the handshake fails.
   static std::unique_ptr<TlsStream> open(int fd, std::chrono::steady_clock::time_point until);
   ~TlsStream();
 
-  // As send(2) and recv(2), with errno; an error of TLS is EPROTO.
+  // Like send(2) and recv(2), with errno; a TLS error is EPROTO.
   ssize_t send(std::string_view bytes);
   ssize_t receive(char* bytes, std::size_t size);
   // Sends close_notify. The socket stays open in both directions.

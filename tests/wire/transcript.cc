@@ -11,7 +11,7 @@
 namespace tubed::wire {
 namespace {
 
-// The limit is above any body that a transcript needs; it keeps a mistake from filling the memory.
+// More than any body in a transcript; keeps a mistake from filling the memory.
 constexpr std::uint64_t kMostRepeated = 1U << 22;
 
 bool take(std::string_view& text, std::string_view prefix) {
@@ -20,7 +20,7 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// `text` up to an unescaped '{', which is not taken.
+// Takes the text before an unescaped '{'.
 std::string_view take_literal(std::string_view& text) {
   std::size_t end = 0;
   while (end < text.size() && text[end] != '{') end += text[end] == '\\' ? 2 : 1;
@@ -35,7 +35,7 @@ void append_literal(Pattern& pattern, std::string_view bytes) {
   pattern.back().text += bytes;
 }
 
-// `repeat TEXT COUNT`, the inside of a placeholder.
+// Parses `repeat TEXT COUNT`, the inside of a placeholder.
 Result<std::string> repeated(std::string_view inside) {
   take(inside, "repeat ");
   const std::size_t space = inside.rfind(' ');
@@ -233,7 +233,7 @@ class Parser {
     return {};
   }
 
-  // `> text`, `>- text`, `< text` or `<| text`.
+  // Parses `> text`, `>- text`, `< text` or `<| text`.
   static Result<void> parse_exchange(std::string_view text, Step& step) {
     const bool sends = take(text, ">");
     if (!sends) take(text, "<");

@@ -1,8 +1,8 @@
-// A transcript: a conversation of clients with a server, as a text that a test plays. README.md has
-// the syntax.
+// A transcript: a conversation of clients with a server, written as text, that a test plays.
+// README.md has the syntax.
 //
-// Invariant: every Step::client is an index into Transcript::clients, which lists them in the order
-// of their first mention.
+// Invariant: every Step::client is an index into Transcript::clients, which lists clients in the
+// order of their first mention.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ struct Transcript {
   std::vector<Step> steps;
 };
 
-// Parses the text of `file`, whose name is only for messages. An error reads `file:line: reason`.
+// Parses the text of `file`; the name is only for messages. An error reads `file:line: reason`.
 Result<Transcript> parse(std::string_view file, std::string_view text);
 
 // Reads and parses a file.

@@ -1,4 +1,4 @@
-// wire_run: plays transcripts on a real server, each on a process of its own.
+// wire_run: plays transcripts on real servers, each transcript on its own process.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -36,7 +36,8 @@ constexpr const char* kUsage =
     "seconds\n"
     "pass after each statement, as on a slow machine.\n";
 
-// For a difference a single wrong reply is enough, so a missing reply is not waited for long.
+// For a transcript that must differ, one wrong reply is enough, so a missing reply is awaited only
+// briefly.
 constexpr std::chrono::milliseconds kLimitOfDiffering{1000};
 
 struct Request {
@@ -206,7 +207,7 @@ int report(const std::vector<Played>& results) {
   return count(Status::failed) == 0 && exchanges > 0 ? 0 : 1;
 }
 
-// Plays all with TLS, by a certificate of its own.
+// Plays all transcripts with TLS, with a certificate made for this run.
 int play_with_tls(const std::vector<Transcript>& transcripts, Request& request) {
   std::string directory = "/tmp/tubed-wire-tls-XXXXXX";
   if (::mkdtemp(directory.data()) == nullptr) return 2;
