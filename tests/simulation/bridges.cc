@@ -57,7 +57,7 @@ void Bridges::pump() {
       ready_.insert(number);
     }
   }
-  // In the order of the connections, whatever the order of the kernel.
+  // In the order of the connections, whatever the kernel's order.
   for (const std::uint64_t number : std::exchange(ready_, {})) {
     const auto found = bridges_.find(number);
     if (found == bridges_.end()) continue;

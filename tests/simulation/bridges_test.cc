@@ -38,7 +38,7 @@ struct HttpFixture {
     http.listen(std::move(*socket), "");
   }
 
-  // Everything that arrives in this time.
+  // Returns everything that arrives in this time.
   std::string take_for(Duration time, Endpoint& client) {
     std::string answer;
     client.on_event([&] {
@@ -72,7 +72,7 @@ TEST_CASE("libmicrohttpd answers a request of the simulated network") {
   CHECK_FALSE(client->lost());
 }
 
-TEST_CASE("the timeouts of libmicrohttpd are those of virtual time") {
+TEST_CASE("the timeouts of libmicrohttpd run on virtual time") {
   HttpFixture fixture;
   const auto client = fixture.net.connect(Net::kHttpPort, {}, {});
   REQUIRE(client != nullptr);

@@ -64,7 +64,7 @@ class BuryMany final : public Script {
   Chance chance_;
   std::deque<JobId> fresh_;    // to be buried
   std::vector<JobId> buried_;  // in their order
-  std::uint64_t queue_ = 0;    // that they are in
+  std::uint64_t queue_ = 0;    // the queue that has them
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A client that buries many jobs of a tube of its own, and gives them other priorities in any
-// order, so that a journal has their places in another order than the tube.
+// A client that buries many jobs of its own tube and changes their priorities in any order: the
+// journal then has their places in another order than the tube.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // Chance: a stream of random numbers, and choices made with it.
 //
-// Each client and each source of faults has a stream of its own, which its name and the seed of the
-// life give. One of them can be left out without a change of the choices of the others. The
-// distributions are those of this file, so that a seed means the same with every library.
+// Each client and each source of faults has its own stream, which follows from its name and the
+// seed of the life. It can be left out without changing the choices of the others. The
+// distributions are defined here, so a seed means the same with every standard library.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ class Chance {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // 0 to `end` - 1; 0 if `end` is 0.
+  // Returns 0 to `end` - 1; 0 if `end` is 0.
   std::uint64_t below(std::uint64_t end) { return end == 0 ? 0 : number() % end; }
   std::uint64_t between(std::uint64_t least, std::uint64_t most) {
     return least + below(most - least + 1);
   }
   bool percent(unsigned chance) { return below(100) < chance; }
-  // 0 to `most`, both included.
+  // Returns 0 to `most`, inclusive.
   Duration up_to(Duration most) {
     return Duration(
         static_cast<Duration::rep>(below(static_cast<std::uint64_t>(most.count()) + 1)));

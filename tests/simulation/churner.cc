@@ -63,7 +63,7 @@ class Churn final : public Script {
   const std::string tube_;
   std::vector<JobId> jobs_;
   std::size_t wanted_ = 300;
-  std::uint64_t queue_ = 0;  // that the jobs are in
+  std::uint64_t queue_ = 0;  // the queue that has the jobs
 };
 
 }  // namespace

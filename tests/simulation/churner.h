@@ -1,5 +1,5 @@
-// A client that puts large jobs into a tube of its own and removes them, one by one or all at once,
-// so that most of the journal is dead.
+// A client that puts large jobs into its own tube and removes them, one by one or all at once: most
+// of the journal is then dead.
 #pragma once
 
 #include <memory>

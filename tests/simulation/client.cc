@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr Duration kPatience = 2s;
-// Many times what an answer takes in a life with a slow disk and slow readers.
+// Many times what an answer takes with a slow disk and slow readers.
 constexpr std::uint64_t kMostTicks = 10'000;
-// A refused connection stays open for this time (HeldConnections::kTime).
+// How long a refused connection stays open (HeldConnections::kTime).
 constexpr Duration kHeld = 150ms;
 
 std::vector<std::string_view> words_of(std::string_view line) {
@@ -69,7 +69,7 @@ void Client::act_later() {
 
 void Client::act() {
   if (connection_ == nullptr) return connect();
-  read();  // and what has arrived while it did not read
+  read();  // including what has arrived while it did not read
   if (connection_ == nullptr) return;
   if (chance_.below(1000) < script_->leaves()) return leave();
   if (is_forgotten()) return fail("no answer", "");
@@ -78,7 +78,7 @@ void Client::act() {
   send(next());
 }
 
-// Makes commands until one is to be sent.
+// Makes commands until one must be sent.
 std::vector<MadeCommand> Client::next() {
   for (;;) {
     if (made_ >= sends_.last) return {};
@@ -180,7 +180,7 @@ void Client::read() {
   if (!script_->reads()) return count_from_now();
   received_.append(connection_->arrived());
   connection_->take(connection_->arrived().size());
-  // Replies of an earlier queue do not concern this queue.
+  // Replies from an earlier queue are ignored.
   while (connection_ != nullptr && queue_ == known_.queue && !world_.failed() && take_reply()) {
   }
   if (connection_ == nullptr) return;
@@ -195,7 +195,7 @@ void Client::read() {
   flush();
 }
 
-// False: no whole reply has arrived.
+// Returns false if no whole reply has arrived.
 bool Client::take_reply() {
   const std::size_t end = received_.find(kLineEnd);
   if (end == std::string::npos) return false;
@@ -232,7 +232,7 @@ bool Client::take_reply() {
   return true;
 }
 
-// A job, alone or of a batch: its body is one that was sent, always with the same id.
+// Takes a job, alone or from a batch: its body must be one that was sent, always with the same id.
 bool Client::take_job(std::string_view line, std::size_t line_bytes) {
   const auto words = words_of(line);
   if (words.size() != (has_tubes_ ? 4u : 3u)) {
@@ -265,7 +265,7 @@ bool Client::take_job(std::string_view line, std::size_t line_bytes) {
   return true;
 }
 
-// The command table is the oracle of the words.
+// The command table decides which words are valid replies.
 bool Client::is_reply(std::string_view word) const {
   const MadeCommand& command = unanswered_.front();
   const bool is_listed =
@@ -294,7 +294,7 @@ void Client::answer(std::string_view line, std::string_view content) {
   script_->answered_with(command, line, content);
 }
 
-// One connection too many gets this line, whatever it sends.
+// A connection beyond the limit gets this line, whatever it sends.
 bool Client::is_refusal(std::string_view line) const {
   const bool may_be =
       known_.may_refuse || connected_ < known_.refused_before || script_->may_be_refused();
@@ -315,7 +315,7 @@ void Client::count_from_now() {
   first_tick_ = ticks();
 }
 
-// A command of one client is answered after a number of iterations, whatever other clients do.
+// A command is answered after a bounded number of iterations, whatever other clients do.
 void Client::check_ticks(const MadeCommand& command) {
   if (command.waits_for_ever || command.waits > Duration::zero()) return;
   const std::uint64_t took = ticks() - first_tick_;
@@ -325,8 +325,8 @@ void Client::check_ticks(const MadeCommand& command) {
                             command.line.substr(0, 100)));
 }
 
-// Puts are refused in drain mode and only then. The state at the time of the command is known if it
-// has not changed between the command and its answer.
+// Puts are refused in drain mode, and only then. The state at the time of the command is known if
+// it has not changed between the command and its answer.
 void Client::check_drain(const MadeCommand& command, std::string_view word) {
   if (command.row->begin_body == nullptr || known_.drain.since >= command.begun) return;
   if (word == (known_.drain.active ? "INSERTED" : "DRAINING"))

@@ -1,5 +1,5 @@
-// A simulated client on the wire: it connects, sends commands, also pipelined and in pieces, judges
-// the replies, and leaves.
+// A simulated client on the wire: it connects, sends commands, some of them pipelined or in pieces,
+// judges the replies, and leaves.
 #pragma once
 
 #include <deque>
@@ -15,39 +15,39 @@
 
 namespace tubed::simulation {
 
-// Decides about the commands of a client. Its Client calls it.
+// Decides on the commands of a client, which calls it.
 class Script {
  public:
   virtual ~Script() = default;
 
   // Returns the commands to send now, if any.
   virtual std::vector<MadeCommand> next(std::size_t unanswered) = 0;
-  // `line` is the reply to the command, without its end.
+  // `line` is the reply to the command, without its line end.
   virtual void answered(const MadeCommand& command, std::string_view line) = 0;
-  // The same, with the body of the job or of the block that follows the line.
+  // The same, with the body of the job or block that follows the line.
   virtual void answered_with(const MadeCommand& command, std::string_view line,
                              std::string_view /*content*/) {
     answered(command, line);
   }
-  // A job of a batch, the last also. The answer follows the last.
+  // Receives each job of a batch, including the last. The answer follows.
   virtual void took_of_batch(std::string_view /*line*/, std::string_view /*body*/) {}
-  // The first commands of a connection: it watches a tube.
+  // Returns the first commands of a connection: it watches a tube.
   virtual std::vector<MadeCommand> first(Chance& chance);
   // The connection has ended. The server may have run any of these commands.
   virtual void lost(const std::deque<MadeCommand>& unanswered) = 0;
-  // False: the client does not read now, although it may send.
+  // False if the client does not read now, although it may send.
   virtual bool reads() const { return true; }
-  // True: a command that was made need not be sent.
+  // True if a command that was made need not be sent.
   virtual bool may_skip() const { return false; }
-  // True: replies arrive when the server writes them, in the order of all its writes.
+  // True if replies arrive when the server writes them, in the order of all its writes.
   virtual bool reads_at_once() const { return false; }
-  // How many of a thousand turns end the connection.
+  // Returns how many of a thousand turns end the connection.
   virtual unsigned leaves() const = 0;
 
   virtual std::uint16_t port() const { return kDefaultPort; }
-  // True: the word is a reply to the command, although its row does not list it.
+  // True if the word is a valid reply to the command although its row does not list it.
   virtual bool may_also_answer(const MadeCommand&, std::string_view) const { return false; }
-  // True: the server may refuse the connection because of its role.
+  // True if the server may refuse the connection because of its role.
   virtual bool may_be_refused() const { return false; }
 };
 
@@ -59,7 +59,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Acts from now on, until it is destroyed or has sent all that it may send.
+  // Starts acting, until it is destroyed or has sent all its commands.
   void begin() { act_later(); }
   // True if a command that does not wait has been unanswered for too long.
   bool is_forgotten() const;
@@ -93,26 +93,26 @@ class Client {
   const std::string name_;
   Chance chance_;
   std::unique_ptr<Script> script_;
-  const Range sends_;       // of the commands of the script after the first of each connection
+  const Range sends_;       // of the script's commands, not counting first()
   std::uint64_t made_ = 0;  // of these commands
   std::shared_ptr<Endpoint> connection_;
-  std::uint64_t queue_ = 0;  // that the connection is with
+  std::uint64_t queue_ = 0;  // the queue of the connection
   std::string unsent_;
   std::string held_;  // the end of a slow body
   std::string received_;
   std::deque<MadeCommand> unanswered_;
-  std::optional<std::uint64_t> batch_left_;  // jobs of a RESERVED_BATCH that are still to come
-  Time first_since_;                         // since when the first unanswered command is the first
-  std::uint64_t first_tick_ = 0;             // the number of iterations at that time
+  std::optional<std::uint64_t> batch_left_;  // jobs of a RESERVED_BATCH still to come
+  Time first_since_;                         // when the first unanswered command became the first
+  std::uint64_t first_tick_ = 0;             // number of iterations at that time
   bool has_tubes_ = false;                   // jobs are given with the names of their tubes
   Time connected_;
-  std::uint64_t process_ = 0;                              // that the connection is with
-  std::uint64_t answers_ = 0;                              // of this connection
+  std::uint64_t process_ = 0;                              // the process of the connection
+  std::uint64_t answers_ = 0;                              // on this connection
   bool refused_ = false;                                   // the connection
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // events look whether it is
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // lets events check that it is
 };
 
-// Any commands of the table.
+// Sends any commands of the table.
 std::unique_ptr<Script> any_commands(const World& world, Knowledge& known, const std::string& name,
                                      std::size_t most_unanswered);
 

@@ -16,11 +16,11 @@ using commands::Command;
 
 namespace {
 
-// Small, so that clients meet.
+// Few enough that clients meet.
 constexpr std::array<std::string_view, 4> kTubes = {"default", "a", "b", "c"};
 constexpr std::array<std::string_view, 2> kGroups = {"g", "h"};
 
-// Of a hundred commands; the rest are drawn from all rows alike.
+// Out of a hundred commands; the others are drawn uniformly from all rows.
 struct Share {
   std::string_view name;
   unsigned percent;
@@ -46,7 +46,7 @@ std::string some_tags(Chance& chance) {
   const auto add = [&](unsigned percent, const std::string& tag) {
     if (chance.percent(percent)) tags.append(tags.empty() ? "" : " ").append(tag);
   };
-  // One choice after the other: the order of arguments of a call is that of the compiler.
+  // Separate statements: the compiler chooses the order in which arguments of a call are evaluated.
   const bool cools_down = chance.percent(40);
   add(25, fmt::format("idp:k{}{}", chance.below(4), cools_down ? ":1" : ""));
   const std::uint64_t most = chance.between(1, 2);
@@ -76,7 +76,7 @@ std::string a_word_of(std::string_view words, Chance& chance) {
   return std::string(chance.one_of(found));
 }
 
-// Short, so that they end within a life.
+// Short, to end within a life.
 std::string a_time(Chance& chance, bool takes_milliseconds) {
   static constexpr std::array<std::string_view, 6> kTimes = {"0", "0", "1", "3ms", "20ms", "60"};
   const std::string_view time = chance.one_of(kTimes);
@@ -110,7 +110,7 @@ std::string a_value(const ArgumentText& argument, Chance& chance, const Knowledg
   return std::to_string(chance.below(4));
 }
 
-// How long a row may wait with this line.
+// Sets how long a row may wait with this line.
 void set_wait(MadeCommand& made) {
   const std::string_view name = made.row->name;
   if (name == "reserve" || name == "reserve-with-abort") made.waits_for_ever = true;
@@ -137,7 +137,7 @@ MadeCommand make_command(Chance& chance, Knowledge& known) {
   }
   for (;;) {
     const Command& row = chance.one_of(commands::command_table());
-    // Without roles there is no `auth`; a client that quits has no further commands.
+    // `auth` needs roles. A client that quits has no further commands.
     const bool is_rare = row.name == "quit" || row.name == "drain" || row.name == "reserve" ||
                          row.name == "pause-tube" || row.name == "reserve-with-abort";
     if (&row == &commands::auth_command() || (is_rare && !chance.percent(10))) continue;

@@ -1,4 +1,4 @@
-// Conditions: the actions of an operator that change the expectations of the model.
+// Conditions: actions of an operator that change what the model expects.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,12 @@
 namespace tubed::simulation {
 
 struct Conditions {
-  Time gives_since = {};    // the server gives jobs since then; kNever: a drain refuses reserves
-  Time stalled_until = {};  // the process had no processor time before
-  std::optional<Time> clock_stepped = {};  // the last step of the wall clock
+  Time gives_since = {};    // the server gives out jobs since then; kNever: a drain refuses
+                            // reserves
+  Time stalled_until = {};  // the process had no processor time before then
+  std::optional<Time> clock_stepped = {};  // last step of the wall clock
   bool may_refuse_puts = false;            // a limit may be low
-  bool is_stopping = false;                // no wait begins, and those that have begun end
+  bool is_stopping = false;                // no new wait begins, and current waits end
 };
 
 }  // namespace tubed::simulation

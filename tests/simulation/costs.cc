@@ -11,11 +11,11 @@ namespace tubed::simulation {
 
 namespace {
 
-// One reply may exceed the bound, and a batch of jobs has a bound of the same size.
+// One reply may exceed the bound, and so may a batch of jobs, which has a bound of the same size.
 constexpr std::size_t kLongestReply = 32 << 10;
 // A conversation keeps the input of one read, in a buffer that may be twice as long.
 constexpr std::size_t kInput = 2 * (64 << 10) + 4096;
-// The jobs, tubes and sessions that the engine looks at in an iteration of the loop.
+// The most jobs, tubes and sessions that the engine visits in an iteration of the loop.
 constexpr std::uint64_t kMostWalked = 1'000;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Counts of what the server keeps and does, each with a bound on any machine.
+// Counts of what the server keeps and does, each with a bound that holds on any machine.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace tubed::simulation {
 
-// Returns a line about the first count that exceeds its bound; empty without one. O(connections).
+// Returns a line about the first count that exceeds its bound, or an empty text. O(connections).
 std::string excess_of(const commands::Service& service, const Net& net);
 
 // The work of a process in each iteration of its loop.
 class TickCosts {
  public:
   void begin_process(const engine::Engine& engine) { walked_ = engine.entries_walked(); }
-  // To be called after each iteration. Returns a line about the engine's steps in it if they exceed
-  // their bound; empty if not.
+  // Called after each iteration. Returns a line about the engine's steps in it if they exceed their
+  // bound, or an empty text.
   std::string excess(const engine::Engine& engine);
-  // The most steps of an iteration so far.
+  // Returns the most steps in an iteration so far.
   std::uint64_t most_walked() const { return most_walked_; }
 
  private:

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The server sees in a shorter time that a client has left.
+// The server notices within this time that a client has left.
 constexpr Duration kUnseen = 250ms;
 
 Window union_of(const Window& one, const Window& other) {
@@ -41,7 +41,7 @@ void ExpectedQueue::doubt_unanswered(const ModelCommand& command) {
 void ExpectedQueue::doubt_effects(const Consumer& consumer, const ModelCommand& command, Time now) {
   doubt_unanswered(command);
   if (!command.takes_any()) return;
-  // The server gives jobs to a client until it sees that the client has left.
+  // The server gives jobs to a client until it notices that the client has left.
   for (auto& [id, job] : jobs_) {
     const bool may_be_given_soon = !job.is_timed() || job.due.earliest <= now + kUnseen;
     if (may_be_given_soon && consumer.watches(job.tube)) doubt(job);
@@ -170,7 +170,7 @@ void ExpectedQueue::find_lost_puts(const engine::Engine& engine, Time now) {
 // --- Processes
 
 std::string ExpectedQueue::restart(const engine::Engine& engine, Time now, Time begun) {
-  // Delays and pauses end by the wall clock across a restart.
+  // Across a restart, delays and pauses end by the wall clock.
   const bool has_other_clock = conditions_->clock_stepped && *conditions_->clock_stepped >= begun;
   has_doubts_ = someone_left_ = false;
   for (auto entry = jobs_.begin(); entry != jobs_.end();) {
@@ -203,7 +203,7 @@ std::string ExpectedQueue::restart(const engine::Engine& engine, Time now, Time 
   return std::exchange(problem_, {});
 }
 
-// Where the last acknowledged command has left it.
+// The job must be where the last acknowledged command has left it.
 void ExpectedQueue::expect_at_rest(const ExpectedJob& job, const engine::JobInfo& info, Time now,
                                    bool has_other_clock) {
   if (info.priority != job.priority) fail(job, fmt::format("its priority is {}", info.priority));

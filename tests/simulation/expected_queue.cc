@@ -16,7 +16,7 @@ namespace {
 
 constexpr Duration kMargin = 1s;  // DEADLINE_SOON
 
-// The number after the word.
+// Returns the number after the word.
 std::uint64_t number_of(std::string_view line) {
   return number_in(line.substr(std::min(line.find(' '), line.size() - 1) + 1));
 }
@@ -49,7 +49,7 @@ void ExpectedQueue::fail(const ExpectedJob& job, std::string_view what) {
 
 // --- Time
 
-// Certainly, and its effect is there.
+// True if the time has certainly passed and its effect is visible.
 bool ExpectedQueue::has_passed(const Window& window, Time time) const {
   return std::max(window.latest, conditions_->stalled_until) + kLate < time;
 }
@@ -68,7 +68,7 @@ void ExpectedQueue::make_ready(ExpectedJob& job, Time since) {
   job.holder = nullptr;
 }
 
-// By its TTR, or because its holder has left.
+// Its TTR has ended, or its holder has left.
 void ExpectedQueue::end_reservation(ExpectedJob& job, Time now) {
   if (job.holder != nullptr) held_until_[job.holder->name] = now;
   if (job.counters && job.holder != nullptr) ++job.counters->timeouts;
@@ -76,7 +76,7 @@ void ExpectedQueue::end_reservation(ExpectedJob& job, Time now) {
   job.holder = nullptr;
 }
 
-// Certainly.
+// True if the tube is certainly paused.
 bool ExpectedQueue::is_paused(const std::string& tube, Time now) const {
   const auto found = pauses_.find(tube);
   return !doubtful_pauses_.contains(tube) && found != pauses_.end() &&
@@ -177,7 +177,7 @@ void ExpectedQueue::answered_put(const ModelReply& reply) {
   if (!reply.line.starts_with("INSERTED ")) return fail(fmt::format("a put: {}", reply.line));
   const JobId id = number_of(reply.line);
   const bool was_doubtful = lost_puts_.erase(put.body) > 0;
-  if (const ExpectedJob* known = find(id)) {  // a client has got it before
+  if (const ExpectedJob* known = find(id)) {  // a client has already got it
     if (!was_doubtful && known->body != put.body) fail(*known, "its id was given to another job");
     return;
   }
@@ -227,7 +227,7 @@ void ExpectedQueue::timed_out(const ModelReply& reply) {
   }
 }
 
-// DEADLINE_SOON: the client holds a job whose TTR ends soon, or has just ended.
+// DEADLINE_SOON: the client holds a job whose TTR ends soon or has just ended.
 void ExpectedQueue::warned(const ModelReply& reply) {
   const Consumer& consumer = *reply.consumer;
   const bool holds = std::ranges::any_of(jobs_, [&](const auto& entry) {
@@ -240,7 +240,7 @@ void ExpectedQueue::warned(const ModelReply& reply) {
     fail(fmt::format("{}: DEADLINE_SOON without a reason", consumer.name));
 }
 
-// The job of a put that has no reply yet, or never will.
+// Finds the job of a put without a reply, which may still come.
 ExpectedJob* ExpectedQueue::find_unanswered_put(const GivenJob& given, Time now) {
   const auto put = lost_puts_.find(given.body);
   if (put == lost_puts_.end()) return nullptr;
@@ -291,7 +291,7 @@ void ExpectedQueue::answered_many(const ModelReply& reply) {
   if (!reply.line.starts_with(word)) return fail(fmt::format("{}: {}", word, reply.line));
   const std::uint64_t count = number_of(reply.line);
   std::uint64_t most = lost_puts_.size();  // jobs that may be in this state
-  std::uint64_t least = 0;                 // that are
+  std::uint64_t least = 0;                 // jobs that certainly are
   for (const auto& [id, job] : jobs_) {
     const bool may_arrive = command.state == JobState::ready && may_be_ready(job, reply.ran.latest);
     if (job.is_doubtful) {  // and perhaps in another tube
@@ -312,14 +312,14 @@ void ExpectedQueue::answered_many(const ModelReply& reply) {
                             reply.line, least, most));
   }
   if (count == 0 || (is_certain && take_all_or_first(reply, count))) return;
-  // Which of the jobs were taken is read from the engine.
+  // The engine will show which of the jobs were taken.
   for (auto& [id, job] : jobs_) {
     const bool may_arrive = command.state == JobState::ready && may_be_ready(job, reply.ran.latest);
     if (job.tube == command.tube && (job.state == command.state || may_arrive)) doubt(job);
   }
 }
 
-// False: it is not known which of the jobs were taken.
+// Returns false if it is unknown which of the jobs were taken.
 bool ExpectedQueue::take_all_or_first(const ModelReply& reply, std::uint64_t count) {
   const ModelCommand& command = reply.command;
   std::vector<ExpectedJob*> jobs;

@@ -1,14 +1,14 @@
-// ExpectedQueue: what the queue must have in the tubes of the model, and how it must answer.
+// ExpectedQueue: the expected contents of the model's tubes, and the expected replies.
 //
-// 1. A command has run within the window of its reply. Each time that follows from that moment, as
-//    the end of a delay, has a window too: a change before it is a fault, and so is its absence
-//    after it. In between, both are possible.
-// 2. A job is doubtful if commands without a reply may have changed it, or a command that changes
-//    several jobs does not show which. Every reply about it is possible, until resolve() reads from
-//    the engine what has happened.
-// 3. Every acknowledged change has to hold after a restart.
+// 1. A command has run within the window of its reply. Each time that follows from that moment,
+//    such as the end of a delay, has a window too: a change before the window is a fault, and so is
+//    its absence after the window. Within it both are possible.
+// 2. A job is doubtful if commands without a reply may have changed it, or if a command that
+//    changes several jobs does not show which. Every reply about it is possible until resolve()
+//    reads from the engine what has happened.
+// 3. Every acknowledged change must survive a restart.
 //
-// It is copied, to try in which order some commands may have run.
+// It is copied to try the orders in which commands may have run.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@
 
 namespace tubed::simulation {
 
-// Timers have milliseconds, and their effect takes a few ticks.
+// Timers have a resolution of milliseconds, and their effects take a few ticks.
 inline constexpr Duration kLate = std::chrono::milliseconds(5);
 
 // Where a job is when no client holds it.
@@ -39,13 +39,13 @@ struct ExpectedJob {
   Priority priority = 0;
   Duration ttr{};
   JobState state = JobState::ready;
-  Window due = {};   // when a delayed or reserved job becomes ready, or when a ready job did
-  Time ready_since;  // a ready job is ready from then on, certainly
-  std::uint64_t buried = 0;          // the place of a buried job in its tube; 0: not known
+  Window due = {};           // when a delayed or reserved job becomes ready, or a ready job did
+  Time ready_since;          // from then a ready job is certainly ready
+  std::uint64_t buried = 0;  // place of a buried job in its tube; 0: unknown
   const Consumer* holder = nullptr;  // of a reserved job; null: the client has left
-  Rest rest;                         // as acknowledged: a restart restores it
+  Rest rest;                         // as acknowledged: restored by a restart
   bool may_rest_ready = false;       // or as a ready job, because its reservation has ended
-  std::optional<JobCounters> counters = JobCounters();  // none: not known
+  std::optional<JobCounters> counters = JobCounters();  // nothing: unknown
   bool is_doubtful = false;
   bool may_be_gone = false;  // while it is doubtful
 
@@ -54,39 +54,39 @@ struct ExpectedJob {
 
 class ExpectedQueue {
  public:
-  // The conditions outlive the queue.
+  // `conditions` outlives the queue.
   explicit ExpectedQueue(const Conditions& conditions) : conditions_(&conditions) {}
 
-  // Returns the problem of the reply, or an empty text. Earlier commands were judged before it.
+  // Returns the problem of the reply, or an empty text. Earlier commands must have been judged.
   std::string judge(const ModelReply& reply);
-  // Makes the jobs ready whose delay or TTR has certainly ended by then.
+  // Makes jobs ready whose delay or TTR has certainly ended by `now`.
   void settle(Time now);
 
   const std::map<JobId, ExpectedJob>& jobs() const { return jobs_; }
   bool may_be_given(const ExpectedJob& job, const Consumer& to, Time now) const;
-  // The job is ready since then, and so certain that a client that waits must get it; kNever: it
-  // is not certain.
+  // Returns since when the job has been ready so certainly that a waiting client must get it;
+  // kNever: it is not certain.
   Time offered_since(const ExpectedJob& job, const Consumer& to, Time now) const;
 
   // --- Doubts
   bool has_doubts() const { return has_doubts_; }
   bool someone_left() const { return someone_left_; }
-  // The command has no reply yet, and may have run.
+  // The command has no reply yet and may have run.
   void doubt_effects(const Consumer& consumer, const ModelCommand& command, Time now);
-  // The command has no reply, and may have run before the process ended: what it may have made
-  // durable is doubtful.
+  // The command has no reply and may have run before the process ended: the changes that it may
+  // have made durable are doubtful.
   void doubt_durable_effects(const ModelCommand& command);
   // The client has left.
   void lose(const Consumer& consumer);
   // The same replies in another order give `other`.
   void doubt_differences(const ExpectedQueue& other);
-  // Ends all doubts by what the engine has. Precondition: all replies of the engine were judged,
-  // and clients that have left are closed. Returns a problem, or an empty text.
+  // Ends all doubts by reading the engine. Returns a problem, or an empty text. Precondition: all
+  // replies of the engine were judged, and clients that have left are closed.
   std::string resolve(const engine::Engine& engine, Time now);
 
   // --- Processes
-  // A process has recovered the queue, in which no client holds a job. The process before it had
-  // begun at `begun`. Returns a problem, or an empty text.
+  // A process has recovered the queue, in which no client holds a job. The process before it began
+  // at `begun`. Returns a problem, or an empty text.
   std::string restart(const engine::Engine& engine, Time now, Time begun);
 
  private:
@@ -136,7 +136,7 @@ class ExpectedQueue {
   const Conditions* conditions_;
   std::map<JobId, ExpectedJob> jobs_;
   std::map<std::string, Pause, std::less<>> pauses_;
-  std::map<std::string, ModelCommand> lost_puts_;  // by their bodies
+  std::map<std::string, ModelCommand> lost_puts_;  // by body
   std::set<std::string> doubtful_pauses_;
   std::map<std::string, Time> held_until_;  // by client: the last end of a reservation by its TTR
   bool has_doubts_ = false;

@@ -1,4 +1,4 @@
-// History: the states that something had. A loss of power may restore an earlier state.
+// History: past states of an object. A loss of power may restore an earlier state.
 #pragma once
 
 #include <deque>
@@ -17,11 +17,11 @@ class History {
     add(now, state);
   }
   void add(Time now, const State& state) { states_.emplace_back(now, state); }
-  // Forgets the states that others had replaced by then.
+  // Forgets states that had been replaced by `time`.
   void forget_until(Time time) {
     while (states_.size() > 1 && states_[1].first <= time) states_.pop_front();
   }
-  // The newest, or the oldest, state that fits(state) accepts; null: none.
+  // Return the newest or the oldest state that fits(state) accepts, or null.
   template <class Fits>
   const State* newest(const Fits& fits) const {
     for (auto entry = states_.rbegin(); entry != states_.rend(); ++entry) {
@@ -41,10 +41,10 @@ class History {
   std::deque<std::pair<Time, State>> states_;
 };
 
-// The changes that a start of the process may have lost.
+// Changes that may have been lost at a start of the process.
 struct Losses {
   bool may_be = false;
-  Time safe_until = {};  // changes that were acknowledged by then hold
+  Time safe_until = {};  // changes acknowledged by then are kept
 };
 
 }  // namespace tubed::simulation

@@ -1,4 +1,4 @@
-// A client that sends commands with long replies, and does not read for a while.
+// A client that sends commands with long replies and does not read for a while.
 #pragma once
 
 #include <memory>

@@ -71,7 +71,7 @@ HttpCall::~HttpCall() {
   count(-1);
 }
 
-// How many requests are open, as the server may see them.
+// Counts open requests as the server may see them.
 void HttpCall::count(int by) {
   if (!request_.waits) known_.open_requests += static_cast<unsigned>(by);
 }
@@ -112,12 +112,12 @@ void HttpCall::read() {
   received_.append(connection_->arrived());
   connection_->take(connection_->arrived().size());
   const auto answer = whole_answer();
-  // Answers of an earlier queue do not concern this queue.
+  // Answers from an earlier queue are ignored.
   if (answer && queue_ == known_.queue) return finish(*answer);
   if (answer || connection_->lost() || connection_->ended()) finish({});
 }
 
-// Nothing: more has to arrive.
+// Returns nothing if more must arrive.
 std::optional<HttpAnswer> HttpCall::whole_answer() const {
   const std::string_view text = received_;
   const std::size_t end = text.find(kHeadEnd);
@@ -127,7 +127,7 @@ std::optional<HttpAnswer> HttpCall::whole_answer() const {
   HttpAnswer answer{.status = static_cast<unsigned>(number_in(head.substr(head.find(' ') + 1))),
                     .type = std::string(header(head, "Content-Type")),
                     .body = std::string(body)};
-  // The first event is enough of a stream.
+  // One event of a stream is enough.
   if (answer.type.starts_with("text/event-stream"))
     return body.find("\n\n") == std::string_view::npos ? std::nullopt : std::optional(answer);
   const std::string_view length = header(head, "Content-Length");
@@ -147,7 +147,7 @@ void HttpCall::finish(const HttpAnswer& answer) {
 }
 
 bool HttpCall::may_have(unsigned status) const {
-  // Of each operation.
+  // Possible for each operation.
   constexpr std::array<unsigned, 7> kAlways = {400, 401, 403, 413, 421, 503, 507};
   if (std::ranges::find(kAlways, status) != kAlways.end()) return true;
   const api::Operation& operation = *request_.operation;
@@ -188,7 +188,7 @@ void HttpCall::judge(const HttpAnswer& answer) {
     return fail("a problem is no JSON");
   }
   const std::string detail = member_of(answer.body, "detail");
-  // Those that wait take no place.
+  // Waiting requests take no place.
   if (detail == "As many requests are under way as there may be." &&
       known_.open_requests < loop::HttpServer::kMaxExchanges)
     return fail(fmt::format("busy with {} requests", known_.open_requests));

@@ -1,7 +1,7 @@
 // HttpCall: one request of a simulated client over HTTP, from its connection to its answer.
 //
-// It judges the answer by the row of the operation (api/operation.h): the status is one of those
-// that its command's replies have, or of those that each operation has; JSON is JSON.
+// It judges the answer by the row of the operation (api/operation.h): the status must belong to a
+// reply of its command or be valid for every operation, and JSON must be valid.
 #pragma once
 
 #include <functional>
@@ -25,19 +25,19 @@ struct HttpRequest {
 };
 
 struct HttpAnswer {
-  unsigned status = 0;  // 0: the connection has ended before the answer
+  unsigned status = 0;  // 0: the connection ended before the answer
   std::string type = {};
   std::string body = {};
 };
 
-// The value of the first member with this name, a text or a number; empty: none.
+// Returns the value of the first member with this name, a text or a number, or an empty text.
 std::string member_of(const std::string& json, std::string_view name);
 
 class HttpCall {
  public:
   using Done = std::function<void(const HttpAnswer&)>;
 
-  // `done` is called once, unless the call is left before: it may destroy the call.
+  // Calls `done` once, unless leave() is called first; `done` may destroy the call.
   HttpCall(World& world, Net& net, Knowledge& known, Chance& chance, std::string name,
            HttpRequest request, Done done);
   ~HttpCall();
@@ -46,11 +46,11 @@ class HttpCall {
 
   // False: nothing listens.
   bool is_connected() const { return connection_ != nullptr; }
-  // To be called now and then: sends what is held, and looks how long the answer takes.
+  // Called now and then: sends what is held, and checks how long the answer takes.
   void act();
 
   enum class End : std::uint8_t { close, half_close, reset };
-  // The client has lost interest in the answer: none of its functions is called.
+  // The client no longer wants the answer: `done` is not called.
   void leave(End end);
 
  private:
@@ -73,7 +73,7 @@ class HttpCall {
   const std::uint64_t queue_;
   const Time begun_;
   Time sent_;         // when the last bytes were sent
-  std::string held_;  // the rest of the request
+  std::string held_;  // rest of the request
   std::string received_;
 };
 

@@ -18,9 +18,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Longer than the network takes to show the server that a client has left.
+// More than the network needs to show the server that a client has left.
 constexpr Duration kArrival = 1ms;
-// The server gives a job back within this time.
+// The server releases a job within this time.
 constexpr Duration kGivenBack = 30ms;
 
 const api::Operation& operation_named(std::string_view id) {
@@ -58,7 +58,7 @@ class Acting : public HttpClient {
  protected:
   virtual void act() = 0;
 
-  // Null: nothing listens, or the life does without this request.
+  // Returns null if nothing listens, or the life omits this request.
   std::unique_ptr<HttpCall> call(HttpRequest request, HttpCall::Done done) {
     if (!sends_.has(++calls_)) return nullptr;
     auto made = std::make_unique<HttpCall>(world_, net_, known_, chance_, name_, std::move(request),
@@ -73,7 +73,7 @@ class Acting : public HttpClient {
     });
   }
   void fail(std::string_view what) { world_.fail(fmt::format("{}: {}", name_, what)); }
-  // A call is destroyed in a later event than the one that has ended it.
+  // Destroys a call in a later event, because the call itself may be running.
   void drop_later(std::unique_ptr<HttpCall>& call) {
     world_.after({}, [kept = std::shared_ptr<HttpCall>(std::move(call))] {});
   }
@@ -220,14 +220,14 @@ class HttpLedger final : public Acting {
           if (!holds(sent)) return;
           if (answer.status == 200) ledger_.deleted(id, world_.now());
           if (answer.status == 404) fail(fmt::format("job {} was acknowledged", id));
-          // A request that was ended with 503 may have run.
+          // A request that ended with 503 may have run.
           if (answer.status > 200 && answer.status != 503) ledger_.there.insert(id);
         });
     if (call_ != nullptr) ledger_.doubt(id, world_.now());
   }
 
-  // `sent`: Ledger::loss_count when the request was sent. False: the answer is of a process whose
-  // last changes were lost.
+  // `sent` is Ledger::loss_count when the request was sent. Returns false if the answer comes from
+  // a process whose last changes were lost.
   bool holds(unsigned sent) const { return sent == ledger_.loss_count; }
 
   Ledger& ledger_;
@@ -292,7 +292,7 @@ class Leaver final : public Acting {
     });
   }
 
-  // A job that was given to a client that had left is ready again.
+  // A job that was given to a client that had left must be ready again.
   void check_job() {
     const Time since = std::max(put_at_, known_.conditions.stalled_until);
     if (known_.engine == nullptr || world_.now() < since + kGivenBack) return;
@@ -303,7 +303,7 @@ class Leaver final : public Acting {
     call_left_over_->act();
   }
 
-  // By its token, if the client has it.
+  // Removes the job, by its token if the client has one.
   void remove() {
     HttpRequest request{.operation = &operation_named("deleteJob"),
                         .target = fmt::format("/jobs/{}", job_)};
@@ -323,7 +323,7 @@ class Leaver final : public Acting {
   std::unique_ptr<HttpCall> reserve_;
   std::unique_ptr<HttpCall> put_;
   std::unique_ptr<HttpCall> call_left_over_;
-  std::optional<Time> left_;  // the client of reserve_
+  std::optional<Time> left_;  // when the client of reserve_ left
   Time put_at_;
   JobId job_ = 0;
   std::string token_;

@@ -1,4 +1,4 @@
-// Clients of HTTP: each acts at moments of its own, with one request at a time or several.
+// HTTP clients: each acts at its own times, with one request at a time or several.
 #pragma once
 
 #include <memory>
@@ -12,21 +12,21 @@ namespace tubed::simulation {
 class HttpClient {
  public:
   virtual ~HttpClient() = default;
-  // Acts from now on, until it is destroyed.
+  // Starts acting, until it is destroyed.
   virtual void begin() = 0;
 };
 
-// Any operations of the table. Some requests are left before their answer.
+// Sends any operations of the table. Leaves some requests before their answer.
 std::unique_ptr<HttpClient> any_operations(World& world, Net& net, Knowledge& known,
                                            const std::string& name);
-// Keeps a ledger: what was answered has to outlast each process.
+// Keeps a ledger: acknowledged changes must outlast each process.
 std::unique_ptr<HttpClient> keep_http_ledger(World& world, Net& net, Knowledge& known,
                                              Ledger& ledger, const std::string& name);
-// Waits for a job of a tube of its own, and sometimes leaves before another client puts it: then
-// the job has to be ready again.
+// Waits for a job of its own tube, and sometimes leaves before another client puts it: then the job
+// must be ready again.
 std::unique_ptr<HttpClient> reserve_and_leave(World& world, Net& net, Knowledge& known,
                                               const std::string& name);
-// More requests wait than others may be under way.
+// Sends more waiting requests than the limit on other requests.
 std::unique_ptr<HttpClient> crowd(World& world, Net& net, Knowledge& known,
                                   const std::string& name);
 

@@ -29,7 +29,7 @@ std::string JournalCosts::excess(const FactLog& log, std::uint64_t removals) {
   if (stats.file_bytes > least_bytes_ + 2 * largest_segment_bytes_ + 2 * growth)
     return fmt::format("the files have grown from {} to {} bytes, {} are live", least_bytes_,
                        stats.file_bytes, stats.live_bytes);
-  // The journal has a number of slices of compaction and removals for which commands wait (Space).
+  // Commands wait for a bounded number of slices of compaction and removals (Space).
   constexpr std::uint64_t kMostRemovals = 12;
   // Commands that lack room wait until the files have grown.
   const auto* const journal = dynamic_cast<const journal::Journal*>(&log);

@@ -10,10 +10,10 @@
 
 namespace tubed::simulation {
 
-// Reads at random moments until it is destroyed or the process ends. The disk does its operations
-// meanwhile.
+// Reads at random moments until it is destroyed or the process ends. Meanwhile the disk continues
+// its operations.
 // 1. A journal is whole whenever it is read.
-// 2. A copy that succeeds can be recovered, whatever was lost of the journal before.
+// 2. A copy that succeeds can be recovered, whatever the journal had lost before.
 // 3. After an orderly stop all facts are durable: damage is an error, and does not look like the
 //    torn end that a crash leaves.
 class JournalReader {
@@ -22,7 +22,7 @@ class JournalReader {
 
   void begin_process();
   void end_process() { process_.reset(); }
-  // The process has stopped orderly.
+  // The process has stopped properly.
   void check_after_stop();
 
  private:
@@ -33,7 +33,7 @@ class JournalReader {
   World& world_;
   Machine& machine_;
   Chance chance_;
-  std::shared_ptr<int> process_;  // events look whether it is the same
+  std::shared_ptr<int> process_;  // lets events check that it still runs
 };
 
 }  // namespace tubed::simulation

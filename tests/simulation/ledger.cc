@@ -50,7 +50,7 @@ class KeepLedger final : public Script {
   }
 
   void answered(const MadeCommand& command, std::string_view line) override {
-    // The reply was on its way when its process lost its last changes with the power, as the sync
+    // The reply was under way when its process lost its last changes with the power, as the sync
     // mode allows.
     if (loss_count_ != ledger_.loss_count) return lost({command});
     if (line == "DELETED") {
@@ -106,10 +106,10 @@ class KeepLedger final : public Script {
   Ledger& ledger_;
   Chance chance_;
   const std::string name_;
-  unsigned loss_count_ = 0;  // of the ledger, when the command was sent
-  std::string key_;          // of the command that was sent last; empty: it had none
-  std::string doubtful_;     // of a job that may have been deleted; asked for before all else
-  JobId deleted_ = 0;        // by the command that was sent last; 0: it was a put
+  unsigned loss_count_ = 0;  // the ledger's, when the command was sent
+  std::string key_;          // of the last command; empty: no key
+  std::string doubtful_;     // body of a job that may have been deleted; queried first
+  JobId deleted_ = 0;        // by the last command; 0: it was a put
   bool was_there_ = false;   // and acknowledged
 };
 
@@ -136,8 +136,8 @@ std::string Ledger::recover(const engine::Engine& engine, Time now, const Losses
   if (!losses.may_be) return missing;
   ++loss_count;
   past.forget_until(losses.safe_until);
-  // Moments that fit differ in jobs that were deleted since. Of these, the oldest moment has the
-  // keys that are certain.
+  // Matching moments differ in jobs that were deleted later. The oldest of them has the keys that
+  // are certain.
   const LedgerEntries* earlier =
       past.oldest([&](const LedgerEntries& state) { return state.fits(engine, now, *this); });
   if (earlier != nullptr) {

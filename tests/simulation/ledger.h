@@ -1,10 +1,11 @@
 // Ledger: the acknowledged jobs of a client, which no other client touches. Every start of the
-// server has to restore them, or, after the loss of power, the jobs of an earlier moment, as the
-// sync mode allows.
+// server must restore them or, after a loss of power, the jobs of an earlier moment, as the sync
+// mode allows.
 //
 // The client sends one command at a time. A command that was unanswered when the connection ended
-// may have run or not. The cooldown of each unique key outlasts the life, so the key always belongs
-// to its first job: a later put with the key returns the id of that job, even after its deletion.
+// may or may not have run. The cooldown of each unique key outlasts the life, so the key always
+// belongs to its first job: a later put with the key returns the id of that job, even after its
+// deletion.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +22,13 @@ namespace tubed::simulation {
 
 struct LedgerEntries {
   std::set<JobId> there;              // acknowledged
-  std::set<JobId> gone;               // deleted, acknowledged
-  std::map<std::string, JobId> keys;  // of jobs that are there or were deleted
-  JobId last = 0;                     // added, acknowledged
+  std::set<JobId> gone;               // deleted and acknowledged
+  std::map<std::string, JobId> keys;  // of jobs that exist or were deleted
+  JobId last = 0;                     // last job added and acknowledged
 
-  // Returns a line about the first acknowledged change that the queue lacks; empty without one.
+  // Returns a line about the first acknowledged change that the queue lacks, or an empty text.
   std::string missing_in(const engine::Engine& engine, Time now) const;
-  // True: the queue has all these entries, and no later entry.
+  // True if the queue has all these entries and no later entry.
   bool fits(const engine::Engine& engine, Time now, const LedgerEntries& later) const;
 };
 
@@ -47,7 +48,7 @@ struct Ledger : LedgerEntries {
     gone.insert(id);
     keep(now);
   }
-  // Until the answer to its deletion, the job may be there or not.
+  // Until the answer to its deletion, the job may or may not exist.
   void doubt(JobId id, Time now) {
     there.erase(id);
     keep(now);
@@ -55,7 +56,7 @@ struct Ledger : LedgerEntries {
   void keep(Time now) {
     if (keeps_past) past.add(now, *this);
   }
-  // A process has recovered the queue. Returns a line about what it lacks; empty without it. After
+  // A process has recovered the queue. Returns a line about what it lacks, or an empty text. After
   // losses, the entries of an earlier moment are restored.
   std::string recover(const engine::Engine& engine, Time now, const Losses& losses);
 };

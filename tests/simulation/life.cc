@@ -36,9 +36,9 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration kInvariants = 1ms;
-// Of a process that ends by itself.
+// For a process that ends by itself.
 constexpr Duration kLongest = 300ms;
-// A sync ends within this time after it is due.
+// A sync ends within this time after its deadline.
 constexpr Duration kSyncTakes = 100ms;
 
 class Life {
@@ -103,7 +103,7 @@ class Life {
     return settings;
   }
 
-  // Of the next process.
+  // Chooses settings for the next process.
   void draw_settings() {
     static constexpr std::array<Duration, 6> kSyncs = {kSyncAlways, kSyncAlways, kSyncAlways,
                                                        2ms,         20ms,        kSyncNever};
@@ -119,7 +119,8 @@ class Life {
 
   bool syncs_always() const { return operator_.file().journal_sync == kSyncAlways; }
 
-  // Of a loss of power now, as the sync mode allows. A start syncs everything that it has read.
+  // Returns what a loss of power may lose now, as the sync mode allows. A start syncs everything
+  // that it has read.
   Losses losses_of_power() const {
     if (syncs_always()) return {};
     const Duration sync = operator_.file().journal_sync;
@@ -127,7 +128,7 @@ class Life {
     return {.may_be = true, .safe_until = std::max(begun_, world_.now() - sync - kSyncTakes)};
   }
 
-  // Some clients keep a ledger. Of the others some send one command at a time, and so wait.
+  // Some clients keep a ledger. Some others send one command at a time, and may therefore wait.
   void add_client(unsigned number) {
     const std::string name = fmt::format("client {}", number);
     auto script = number < options_.ledgers
@@ -136,7 +137,7 @@ class Life {
     add(name, std::move(script));
   }
 
-  // True: the life has it.
+  // Returns true if the life has the client.
   bool note_client(const std::string& name) {
     names_.push_back(name);
     return !options_.reductions.leaves_out(name);
@@ -165,7 +166,7 @@ class Life {
       add(name, churn(world_, known_, name));
   }
 
-  // The counts know neither an operator nor HTTP, and expect soon answers.
+  // The bounds assume no operator and no HTTP, and prompt answers.
   bool is_counted() const {
     return !options_.operated && !options_.has_roles && !options_.has_http && !options_.is_busy;
   }
@@ -286,8 +287,8 @@ class Life {
     world_.after(kInvariants, [this, process] { check_invariants(process); });
   }
 
-  // A crash is aimed at a step of the disk, where a change may be half done, or of the lifecycle,
-  // of which the log has a line.
+  // A crash is aimed at a step of the disk, where a change may be half done, or at a step of the
+  // lifecycle, which logs a line.
   void plan_end(Duration after) {
     world_.after(after, [this, process = report_.processes] {
       if (process != report_.processes || ended_) return;
@@ -314,7 +315,7 @@ class Life {
     operator_.stop_process();
   }
 
-  // A stop is aimed at the first write into a segment, when those before it are not synced.
+  // A stop is aimed at the first write into a segment when earlier segments are not synced.
   void end_unsynced() {
     if (chance_.percent(25)) return end_process(journal::Fate::kill);
     if (chance_.percent(20)) return stop_process();
@@ -373,14 +374,14 @@ class Life {
   std::vector<std::unique_ptr<HttpClient>> http_clients_;
   server::Server* server_ = nullptr;
   LifeReport report_;
-  std::uint64_t facts_ = 0;                   // that the process has recovered, by its log
+  std::uint64_t facts_ = 0;                   // recovered by the process, according to its log
   std::vector<std::string> names_;            // of all clients
-  std::uint64_t ends_planned_ = 0;            // also those that the life does without
-  bool ended_ = false;                        // the process that runs
+  std::uint64_t ends_planned_ = 0;            // including those that the life omits
+  bool ended_ = false;                        // the current process
   std::optional<journal::Fate> end_at_line_;  // the next line of the log is the last step
   Time end_;
-  Time begun_;     // the process that runs
-  Losses losses_;  // that its end has had
+  Time begun_;     // start of the current process
+  Losses losses_;  // at the end of that process
 };
 
 }  // namespace

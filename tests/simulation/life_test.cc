@@ -1,4 +1,4 @@
-// Lives of the server: they replay, and what they show does not depend on the machine.
+// Lives of the server replay, and their results do not depend on the machine.
 #include "tests/simulation/life.h"
 
 #include <doctest/doctest.h>
@@ -35,7 +35,7 @@ TEST_CASE("the processes of a life end in each way") {
   CHECK(is_stopped);
 }
 
-TEST_CASE("some starts after a loss of power have lost changes that were acknowledged") {
+TEST_CASE("some starts after a loss of power have lost acknowledged changes") {
   std::uint64_t losses = 0;
   for (std::uint64_t seed = 1; seed < 60 && losses == 0; ++seed) {
     const LifeReport report = live(seed, {.duration = 400ms});
@@ -45,7 +45,7 @@ TEST_CASE("some starts after a loss of power have lost changes that were acknowl
   CHECK(losses > 0);
 }
 
-TEST_CASE("an operated life replays, and its drains, reloads and stops end as they may") {
+TEST_CASE("an operated life replays, and its drains, reloads and stops end correctly") {
   const LifeOptions options{.duration = 400ms, .operated = true};
   CHECK(live(5, options).digest == live(5, options).digest);
   std::uint64_t drains = 0;
@@ -72,8 +72,8 @@ TEST_CASE("a life with roles replays") {
   CHECK(live(3, options).digest == first.digest);
 }
 
-// Seed 4 has a crowd of requests that wait.
-TEST_CASE("a life with clients of HTTP replays") {
+// Seed 4 has a crowd of waiting requests.
+TEST_CASE("a life with HTTP clients replays") {
   for (std::uint64_t seed = 3; seed <= 4; ++seed) {
     const LifeOptions options{.duration = 300ms, .operated = true, .has_http = true};
     const LifeReport first = live(seed, options);

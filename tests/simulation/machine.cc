@@ -28,7 +28,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// A clock that was read twice without an event shows that time passes.
+// Two reads of a clock without an event in between show that time passes.
 constexpr Duration kClockRead = std::chrono::nanoseconds(100);
 
 Machine* current_machine = nullptr;
@@ -120,7 +120,7 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
   return 0;
 }
 
-// --- The timers of loop/clock_watch.cc, which nothing but a step of the wall clock makes readable
+// --- The timers of loop/clock_watch.cc, which only a step of the wall clock makes readable
 
 extern "C" {
 
@@ -215,7 +215,7 @@ Result<bool> OtherProcess::ends_within(std::chrono::milliseconds) const {
   return Error{"the simulation has no other processes"};
 }
 
-// The simulated machine has no users but root.
+// The only user of the simulated machine is root.
 Result<void> become_user(const std::string& user) {
   if (user == "root") return {};
   return Error{fmt::format("no user {}", user)};
@@ -256,7 +256,7 @@ Endpoint* endpoint_of(const Socket& socket) {
   return Net::current().find(socket.descriptor());
 }
 
-// The channels that loop/lingering_close.cc has of connections of HTTP.
+// True for the channels of loop/lingering_close.cc on HTTP connections.
 bool is_real(const Socket& socket) {
   return socket.descriptor() >= 0 && socket.descriptor() < Net::kFirstDescriptor;
 }
@@ -275,7 +275,7 @@ bool real_has(const Socket& socket, short events) {
 
 }  // namespace
 
-// Real descriptors are those that a listener keeps in reserve.
+// A real descriptor is one that a listener keeps in reserve.
 Socket::~Socket() {
   if (descriptor_ < 0) return;
   if (descriptor_ < Net::kFirstDescriptor) {
@@ -371,7 +371,7 @@ Result<void> grant_access(const std::string& path, const UnixAccess&) {
   return Error{path + ": the simulation has no unix sockets"};
 }
 
-// Of nodes of a cluster, which the simulation does not have yet.
+// Used by the nodes of a cluster, which the simulation does not have yet.
 Result<Socket> connect_tcp(const std::string& host, std::uint16_t) {
   return Error{host + ": the simulation has no other machines"};
 }

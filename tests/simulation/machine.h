@@ -1,8 +1,7 @@
 // Machine: the disk of a simulated machine, and the lives of the process on it.
 //
-// machine.cc has the functions of os/ (clock.h, process.h, secret_file.h, socket.h), and storage.cc
-// those of loop/file_storage.h and loop/directory_tree.h, which the simulation has in the place of
-// those of src/. They act on the current machine.
+// machine.cc replaces the functions of os/ (clock.h, process.h, secret_file.h, socket.h),
+// storage.cc loop/file_storage.h and loop/directory_tree.h. They act on the current machine.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +21,8 @@ namespace tubed::simulation {
 // Steps at which a process may end.
 enum class DiskEvent : std::uint8_t {
   write,        // a write is requested
-  other_file,   // a write is requested into another file than the last
-  written,      // an operation has been done, and was not reported before
+  other_file,   // a write to another file than the last is requested
+  written,      // an operation is done but not yet reported
   sync,         // a sync is requested
   change_name,  // a file is created, reused or removed
 };
@@ -45,29 +44,28 @@ class Machine {
 
   journal::TestDisk& disk() { return disk_; }
 
-  // Plans the next operation of the disk, if it has any. Operations run one by one, at random
-  // times.
+  // Schedules the next operation of the disk, if any. Operations run one by one, at random times.
   void schedule();
-  // Does an operation of the disk now, if it has any.
+  // Does an operation of the disk now, if any is pending.
   void run_one();
-  // `event` is called at each step, from within the call of the process.
+  // Calls `event` at each step, within the call of the process.
   void on_event(std::function<void(DiskEvent)> event) { event_ = std::move(event); }
   void report(DiskEvent event);
   void report_write(journal::FileId file);
-  // No operation takes long.
+  // Makes all operations fast.
   void calm_down() { is_calm_ = true; }
 
-  // Ends the process: its pending operations are lost or torn as `fate` says. The process may still
-  // run its destructors, which use the old disk until begin_process().
+  // Ends the process: its pending operations are lost or torn according to `fate`. The process may
+  // still run its destructors, which use the old disk until begin_process().
   void end_process(journal::Fate fate);
   void begin_process();
 
-  // Steps the wall clock, and makes the timers readable that the process has for that
+  // Steps the wall clock, and makes the process's timers for that readable
   // (TFD_TIMER_CANCEL_ON_SET).
   void step_wall_clock(Duration by);
   void add_clock_watch(int descriptor) { clock_watches_.push_back(descriptor); }
 
-  // A file with secrets (os/secret_file.h).
+  // Sets the contents of a file with secrets (os/secret_file.h).
   void set_secret(const std::string& file, std::string text) { secrets_[file] = std::move(text); }
   const std::map<std::string, std::string>& secrets() const { return secrets_; }
 

@@ -1,7 +1,6 @@
 // simulation [SEED [COUNT]] [OPTION…] [--story] [--digests] [--shorten]: runs lives of the server
-// on virtual time, and prints the first that has a problem. The options of a life are those of
-// options.cc. --shorten: the lives run in child processes, and the first that has a problem is
-// shortened.
+// on virtual time, and prints the first with a problem. options.cc has the options of a life.
+// --shorten runs the lives in child processes and shortens the first with a problem.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -23,7 +22,7 @@ unsigned long long number(std::uint64_t value) {
   return value;
 }
 
-// True: the life has a problem.
+// Returns true if the life has a problem.
 bool shorten_and_print(std::uint64_t seed, const LifeOptions& options) {
   const Shortened shortened = shorten(seed, options, kMostLives);
   if (shortened.before.problem.empty()) return false;

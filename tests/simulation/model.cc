@@ -15,16 +15,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// An answer waits for some commits.
+// An answer waits for several commits.
 constexpr Duration kOverdue = 250ms;
-// The server has given back by then what a client has left.
+// By then the server has released everything that a client held when it left.
 constexpr Duration kLeft = 10ms;
 // The replies of one tick are written within this time.
 constexpr Duration kOneTick = 20us;
 
 using ReplyOrder = std::vector<std::size_t>;
 
-// Replies to reserves that wait keep their order, unless they are of one tick.
+// Replies to waiting reserves keep their order, unless they belong to one tick.
 bool is_possible(const std::vector<ModelReply>& replies, const ReplyOrder& order) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (std::size_t j = i + 1; j < order.size(); ++j) {
@@ -57,7 +57,7 @@ std::string problem_in(ExpectedQueue& queue, std::vector<ModelReply> replies,
   return {};
 }
 
-// A model client has ignored the default tube, and so watches no tube of others.
+// A model client ignores the default tube, and so watches no tube of other clients.
 bool is_of_model(const engine::Engine& engine, SessionId session) {
   return std::ranges::find(kModelTubes, engine.watched_tube(session, 0)) != kModelTubes.end();
 }
@@ -86,7 +86,7 @@ bool Model::is_waiting() const {
   return std::ranges::any_of(clients_, [](const ModelClient* client) { return client->waits(); });
 }
 
-// A job may go to a client that waits.
+// True if a job may go to a waiting client.
 bool Model::is_offered() const {
   if (known_.conditions.gives_since == kNever) return false;
   return std::ranges::any_of(clients_, [this](const ModelClient* client) {
@@ -96,7 +96,7 @@ bool Model::is_offered() const {
   });
 }
 
-// No command that is under way has run before.
+// No command under way has run before this time.
 Time Model::settled_time() const {
   const ModelClient* busy = busy_client();
   return busy == nullptr ? world_.now() : busy->sent()->sent;
@@ -152,7 +152,7 @@ void Model::judge_one(const ModelReply& reply) {
 void Model::judge_replies() {
   std::vector<ModelReply> replies = std::exchange(replies_, {});
   if (replies.size() == 1) return judge_one(replies.front());
-  // The last is that of the command under way, which most likely was the cause of the others.
+  // The last reply answers the command under way, which most likely caused the others.
   std::rotate(replies.begin(), replies.end() - 1, replies.end());
   ReplyOrder order(replies.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -192,8 +192,8 @@ void Model::lost(const Consumer& consumer, const std::optional<ModelCommand>& co
   keep_state();
 }
 
-// The engine shows what was acknowledged: all replies have arrived, and all facts are durable. It
-// has closed the clients that have left.
+// The engine shows what was acknowledged: all replies have arrived, all facts are durable, and the
+// engine has closed the clients that have left.
 bool Model::can_resolve() const {
   if (service_ == nullptr || busy_client() != nullptr) return false;
   const Time left = std::max(left_, known_.conditions.stalled_until);
@@ -206,7 +206,7 @@ bool Model::can_resolve() const {
       });
 }
 
-// After the events of this moment, such as the arrival of replies.
+// Runs after the events of this moment, such as the arrival of replies.
 void Model::resolve_soon() {
   if (resolves_ || !can_resolve()) return;
   resolves_ = true;
@@ -221,7 +221,7 @@ void Model::resolve_soon() {
 // --- Processes
 
 void Model::begin(const commands::Service& service) {
-  // The end of the connection may still be on its way to the client.
+  // The end of the connection may still be under way to the client.
   for (ModelClient* client : clients_) client->forget();
   service_ = &service;
 }

@@ -60,7 +60,7 @@ std::vector<MadeCommand> ModelClient::next(std::size_t unanswered) {
 
 void ModelClient::answered_with(const MadeCommand& made, std::string_view line,
                                 std::string_view content) {
-  if (!sent_) {  // of the first commands
+  if (!sent_) {  // to one of the first commands
     const bool watches = made.row->name == "watch" || made.row->name == "ignore";
     if (watches && !line.starts_with("WATCHING")) is_ready_ = false;
     return;

@@ -1,4 +1,5 @@
-// ModelClient: a client of the model. It makes its commands, and keeps the command without a reply.
+// ModelClient: a client of the model. It makes its commands and remembers the command without a
+// reply.
 #pragma once
 
 #include <deque>
@@ -43,7 +44,7 @@ class ModelClient final : public Script {
  private:
   Duration a_delay();
   std::string a_tube();
-  // Null row: there is nothing to send.
+  // A null row means that nothing is sent.
   MadeCommand make(ModelCommand& command);
   MadeCommand put(ModelCommand& command);
   MadeCommand reserve(ModelCommand& command);
@@ -54,8 +55,8 @@ class ModelClient final : public Script {
   Model& model_;
   Chance chance_;
   Consumer consumer_;
-  bool is_ready_ = true;              // false: it could not watch its tubes
-  std::vector<GivenJob> batch_;       // that has arrived so far
+  bool is_ready_ = true;              // false: could not watch its tubes
+  std::vector<GivenJob> batch_;       // received so far
   std::optional<ModelCommand> sent_;  // without a reply so far
 };
 

@@ -1,4 +1,4 @@
-// The commands of the model's clients, and the replies to them.
+// Commands of the model's clients, and the replies to them.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace tubed::simulation {
 
-// No other client names these tubes.
+// No other client uses these tubes.
 inline constexpr std::array<std::string_view, 2> kModelTubes = {"m1", "m2"};
 
-// When something happens: not before `earliest`, and not after `latest`.
+// When something happens: not before `earliest` and not after `latest`.
 struct Window {
   Time earliest;
   Time latest;
@@ -53,7 +53,7 @@ struct ModelCommand {
   std::string tube = {};
   std::string to = {};
   JobState state = JobState::buried;  // of the jobs to kick or to move
-  std::uint64_t count = 0;            // of a batch, or of the jobs to kick or to move
+  std::uint64_t count = 0;            // of a batch, or of jobs to kick or move
   Priority priority = 0;
   Duration time{};  // a delay, a pause, or the limit of a reserve
   Duration ttr{};
@@ -72,9 +72,9 @@ struct ModelReply {
   const Consumer* consumer = nullptr;
   ModelCommand command;
   std::string line;
-  std::string content;          // the body of a job, or a block
+  std::string content;          // body of a job, or a block
   std::vector<GivenJob> batch;  // of a reserve-batch
-  Window ran;                   // when the command has run
+  Window ran;                   // when the command ran
 };
 
 }  // namespace tubed::simulation

@@ -27,7 +27,7 @@ std::pair<std::shared_ptr<Endpoint>, std::shared_ptr<Endpoint>> Endpoint::connec
 
 bool Endpoint::has_room() const {
   const auto other = other_.lock();
-  if (other == nullptr) return true;  // and what is sent is lost
+  if (other == nullptr) return true;  // and the bytes sent are lost
   return other->under_way_ + other->arrived_.size() < other->incoming_.window;
 }
 
@@ -70,7 +70,7 @@ void Endpoint::reset() {
     other->report();
 }
 
-// In the order of the calls.
+// Keeps the order of the calls.
 void Endpoint::plan(std::function<void(Endpoint&)> at_other_end) {
   const auto other = other_.lock();
   if (other == nullptr) return;

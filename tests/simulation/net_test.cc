@@ -22,7 +22,7 @@ void pass(World& world, Duration duration) {
   world.pass_to(end);
 }
 
-// A connection of a client with the server, which has accepted it.
+// A client's connection that the server has accepted.
 struct Connected {
   explicit Connected(const Link& to_server = {}, const Link& to_client = {}) {
     auto listening = os::listen_tcp("127.0.0.1", 11300, 1);
@@ -53,13 +53,14 @@ struct Connected {
 
 }  // namespace
 
-TEST_CASE("the network is settled when the server has closed what clients have left") {
+TEST_CASE(
+    "the network is settled when the server has closed the connections that clients have left") {
   World world(5);
   Net net(world);
   const int listening = net.listen(11300);
   CHECK(net.is_settled());
   const auto client = net.connect(11300, {}, {});
-  CHECK_FALSE(net.is_settled());  // it waits to be accepted
+  CHECK_FALSE(net.is_settled());  // waiting to be accepted
   const int accepted = net.accept(listening);
   CHECK(net.is_settled());
   CHECK(net.open_connections() == 1);
@@ -93,7 +94,7 @@ TEST_CASE("bytes arrive in order, in pieces, after their latency") {
   CHECK(reads > 1);
 }
 
-TEST_CASE("a connection takes what its window has room for") {
+TEST_CASE("a connection accepts as many bytes as fit into its window") {
   Connected connected({}, {.window = 100});
   CHECK(os::write_from(connected.server, std::string(70, 'x')).bytes == 70);
   CHECK(os::write_from(connected.server, std::string(70, 'x')).bytes == 30);
@@ -117,7 +118,7 @@ TEST_CASE("the end of a stream arrives after its bytes") {
   CHECK(connected.client->arrived() == "answer");
 }
 
-TEST_CASE("a close with unread bytes resets the connection, and another ends it") {
+TEST_CASE("a close with unread bytes resets the connection; any other close ends it") {
   {
     Connected connected;
     connected.client->send("abc");

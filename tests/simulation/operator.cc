@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The time that a drain or a stop may take in addition to its limits. A process may get no
-// processor time for a part of it.
+// The time that a drain or a stop may take beyond its limits: a process may get no processor time
+// for part of it.
 constexpr Duration kSlack = 1s;
 // The server counts from the beginning of a tick.
 constexpr Duration kTick = 1ms;
@@ -209,8 +209,8 @@ void Operator::take_line(std::string_view line) {
   if (has(line, " error ") && !is_explained(line)) world_.fail(fmt::format("the log: {}", line));
 }
 
-// The errors that are no fault: a reload from a file that cannot be read, and the end of a process
-// by a second signal or by timeouts.shutdown.
+// Errors that are not faults: a reload from an unreadable file, and the end of a process by a
+// second signal or by timeouts.shutdown.
 bool Operator::is_explained(std::string_view line) const {
   if (has(line, kNotReloaded)) return has_failed_read_;
   if (!has(line, kInterrupted)) return false;
@@ -250,7 +250,7 @@ void Operator::check() {
   } else if (ends_by_drain() && in_force_.drain_timeout > Duration::zero()) {
     check_end(drain_.changed, in_force_.drain_timeout, "the drain");
   }
-  // No client gets a job.
+  // No client may get a job.
   if (!refuses_reserves() || stopping_since_) return held_.reset();
   const std::uint64_t held = engine_->info().jobs.reserved;
   if (held_ && held_since_ == drain_.changed && held > *held_)

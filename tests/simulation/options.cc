@@ -14,7 +14,7 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Calls take(piece) for the pieces between commas.
+// Calls take(piece) for each piece between commas.
 template <class Take>
 void for_each_piece(std::string_view list, const Take& take) {
   while (!list.empty()) {
@@ -24,7 +24,7 @@ void for_each_piece(std::string_view list, const Take& take) {
   }
 }
 
-// `none`, or numbers between commas.
+// Parses `none`, or numbers separated by commas.
 Kept kept_in(std::string_view list) {
   Kept kept(std::in_place);
   if (list == "none") return kept;
@@ -36,7 +36,7 @@ std::string text_of(const Kept& kept) {
   return kept->empty() ? "none" : fmt::format("{}", fmt::join(*kept, ","));
 }
 
-// client-2:31-42,client-3:1-7: the first and the last of the commands that the client sends.
+// Parses client-2:31-42,client-3:1-7: the first and last commands that each client sends.
 std::map<std::string, Range> commands_in(std::string_view list) {
   std::map<std::string, Range> commands;
   for_each_piece(list, [&commands](std::string_view piece) {

@@ -1,4 +1,4 @@
-// The options of a life as the words of a command line.
+// The options of a life as words of a command line.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace tubed::simulation {
 
-// Reads a word such as `--clients=12`. False: no life has this option.
+// Reads a word such as `--clients=12`. Returns false if no life has this option.
 bool take_option(std::string_view word, LifeOptions& options);
 
-// The words of the options that are not as in LifeOptions(), each after a blank. They leave out
-// what the life shows.
+// Returns the words of the options that differ from LifeOptions(), each after a blank. Leaves out
+// options that only affect output.
 std::string words_of(const LifeOptions& options);
 
 }  // namespace tubed::simulation

@@ -1,6 +1,6 @@
-// Reductions: what a life is to do without, so that a life that fails becomes short (shorten.h).
+// Reductions: what a life omits, to make a failing life short (shorten.h).
 //
-// The choices stay those of the seed: what is left out is chosen all the same.
+// The choices still follow from the seed: omitted items are chosen too.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tubed::simulation {
 
-// Of numbers that are counted from 1.
+// A range of numbers that count from 1.
 struct Range {
   std::uint64_t first = 1;
   std::uint64_t last = UINT64_MAX;
@@ -25,14 +25,14 @@ using Kept = std::optional<std::set<std::uint64_t>>;
 
 struct Reductions {
   std::set<std::string> left_out;         // words for clients
-  std::map<std::string, Range> commands;  // by the word for a client: those that it sends
+  std::map<std::string, Range> commands;  // by client word: the commands that it sends
   Kept ends;                              // of processes
   Kept acts;                              // of the operator
-  // The network passes everything in the same time and whole, no reader is slow, and no operation
-  // of the disk is.
+  // The network passes everything whole and in constant time, and no reader or disk operation is
+  // slow.
   bool is_calm = false;
 
-  // The name of a client without blanks.
+  // Returns the name of a client without blanks.
   static std::string word_for(std::string name);
   bool leaves_out(const std::string& client) const { return left_out.contains(word_for(client)); }
   Range commands_of(const std::string& client) const;

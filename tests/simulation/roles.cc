@@ -29,7 +29,7 @@ Listen listener(std::uint16_t port) {
   return listen;
 }
 
-// The verbs and tubes of a role. The names of tubes are those of commands.cc.
+// Changes the verbs and tubes of a role. The names of tubes are those in commands.cc.
 void change_rights(Role& role, Chance& chance) {
   const auto any = [&chance](bool& verb) {
     if (chance.percent(25)) verb = chance.percent(75);
@@ -63,7 +63,7 @@ RoleSettings role_named(std::string_view name) {
   return made;
 }
 
-// The decision for a command, by its row and the rights of the role.
+// The decision on a command by its row and the rights of the role.
 enum class Right : std::uint8_t { allowed, denied };
 
 class RoleClient final : public Script {
@@ -84,7 +84,7 @@ class RoleClient final : public Script {
     used_ = "default";
     watched_ = {"default"};
     std::vector<MadeCommand> commands = Script::first(chance);
-    // Its only reply shows that the connection is not refused.
+    // Has only one possible reply, which shows that the connection is not refused.
     MadeCommand before{.row = commands::find_command("set-caps"), .line = "set-caps 1"};
     if (has_token_) {
       has_wrong_token_ = chance_.percent(5);
@@ -136,7 +136,7 @@ class RoleClient final : public Script {
     return chance_.one_of(known_.kept);
   }
 
-  // The same line with this id as its first.
+  // Returns the same line with this id as its first.
   MadeCommand name_job(const MadeCommand& made, JobId id) {
     if (made.row->name == "delete-batch" || made.row->name == "wait") return made;
     MadeCommand named = made;
@@ -152,7 +152,7 @@ class RoleClient final : public Script {
                             command.line.substr(0, 100)));
   }
 
-  // A client without a role: its token is wrong, or its role was away.
+  // A client has no role: its token was wrong, or its role did not exist.
   void check_token(const MadeCommand& command) {
     bool has_role = has_token_ && !has_wrong_token_;
     roles_.for_each_since(command.begun, role_,
@@ -182,7 +182,7 @@ class RoleClient final : public Script {
     return names_denied ? Right::denied : Right::allowed;
   }
 
-  // True: the role had this right at each moment since `time`.
+  // True if the role had this right at each moment since `time`.
   bool always(Right wanted, Time time, const MadeCommand& command) const {
     bool all = true;
     roles_.for_each_since(time, role_, [&](const Role* role) {
@@ -209,7 +209,7 @@ class RoleClient final : public Script {
     check_tube(command, line, word);
   }
 
-  // The name of its tube follows a job.
+  // The name of the tube must follow the job.
   void check_tube(const MadeCommand& command, std::string_view line, std::string_view word) {
     if (word != "RESERVED" && word != "FOUND") return;
     if (std::ranges::count(line, ' ') != 3) return;
@@ -248,7 +248,7 @@ void Roles::add_to(Settings& settings) {
                                 fmt::format("{} sha256:{}\n", kTokenRole, hash));
 }
 
-// The role of the listener has to exist.
+// The role of the listener must exist.
 void Roles::change(Settings& settings, Chance& chance) {
   for (RoleSettings& one : settings.roles) change_rights(one.role, chance);
   if (!chance.percent(10)) return;

@@ -1,11 +1,11 @@
-// Roles: the roles of a simulated server, which reloads change, and clients that have them.
+// Roles: the roles of a simulated server, which reloads change, and clients with roles.
 //
-// The server has three listeners: one without roles, one that gives its clients a role, and one
-// that takes tokens. No role may use the tube of the ledgers, whose jobs its clients name.
+// The server has three listeners: without roles, with a role for its clients, and with tokens. No
+// role may use the tube of the ledgers, whose jobs its clients name.
 //
-// Each answer is judged by what the role was allowed between the command and the answer. A command
-// that the role was not allowed at any moment of that time is denied, and one that it was allowed
-// at each moment is not. A put is judged at the end of its body too.
+// Each answer is judged by the rights of the role between the command and the answer. A command
+// that was forbidden at every moment must be denied; a command that was allowed at every moment
+// must not be. A put is also judged at the end of its body.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ class Roles {
  public:
   Roles(World& world, Knowledge& known) : world_(world), known_(known) {}
 
-  // Adds listeners, roles and the file of the tokens.
+  // Adds listeners, roles and the token file.
   void add_to(Settings& settings);
-  // Gives roles other verbs, tubes and limits, and takes a role away or gives it back.
+  // Changes verbs, tubes and limits of roles, and removes a role or restores it.
   void change(Settings& settings, Chance& chance);
-  // From now on the server has the roles of these settings.
+  // The server has the roles of these settings from this moment.
   void begin(const Settings& settings);
 
-  // Calls visit(role) for each state that the role had since `time`; null: it did not exist.
+  // Calls visit(role) for each state of the role since `time`; null: it did not exist.
   template <class Visit>
   void for_each_since(Time time, const std::string& name, const Visit& visit) const {
     const std::vector<State>& states = states_.at(name);
@@ -41,7 +41,8 @@ class Roles {
     }
   }
 
-  // A client of the listener of the role, or one with a token. `number`: the number of the client.
+  // Returns a client of the role's listener, or a client with a token. `number` is the client's
+  // number.
   std::unique_ptr<Script> client(unsigned number, const std::string& name);
 
  private:
@@ -52,7 +53,7 @@ class Roles {
 
   World& world_;
   Knowledge& known_;
-  std::map<std::string, std::vector<State>> states_;  // by the name of the role
+  std::map<std::string, std::vector<State>> states_;  // by role name
 };
 
 }  // namespace tubed::simulation

@@ -22,7 +22,7 @@ namespace tubed::simulation {
 
 namespace {
 
-// The processor time of a child. A life takes a second; the limit ends a loop.
+// Processor time of a child. A life takes a second; the limit ends endless loops.
 constexpr rlim_t kMostSeconds = 600;
 
 struct CloseFile {
@@ -45,7 +45,7 @@ std::string contents_of(std::FILE* file) {
   return contents;
 }
 
-// The first line with a letter, which names the assertion or the finding.
+// Returns the first line with a letter, which names the assertion or finding.
 std::string first_line(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -108,8 +108,8 @@ class Shortener {
     return true;
   }
 
-  // Leaves out as many of the items as it can, first many at once. `set` stores those that are left
-  // in options.
+  // Omits as many items as possible, first many at once. `set` stores the remaining items in
+  // options.
   template <class Item, class Set>
   void drop(std::vector<Item> items, If length, const Set& set) {
     for (std::size_t size = items.size(); size > 0; size /= 2) {
@@ -158,7 +158,7 @@ class Shortener {
          });
   }
 
-  // None of them, or the first 1, 3, 7, …
+  // Tries to keep none, or the first 1, 3, 7, …
   void begin_reducing(Kept Reductions::*member) {
     constexpr std::uint64_t kMost = 1023;
     for (std::uint64_t count = 0; count <= kMost; count = 2 * count + 1) {
@@ -176,7 +176,7 @@ class Shortener {
     keep(std::move(options));
   }
 
-  // Fewer commands at the end, then at the beginning.
+  // Tries fewer commands at the end, then at the beginning.
   void reduce_commands(const std::string& client) {
     if (is_left_out(client)) return;
     const auto keep_range = [&](const Range& range, If length) {

@@ -1,10 +1,10 @@
 // Shortening: finds a short life that fails in the same way as a long life.
 //
-// It tries one reduction after the other (reductions.h): fewer clients, fewer of their commands,
+// It tries one reduction after another (reductions.h): fewer clients, fewer of their commands,
 // fewer ends of processes and acts of the operator, a calm network, a shorter time. A reduction is
-// kept if a life with it fails with a problem of the same kind and no more events; or at most a
-// quarter more without a client, because fewer clients are easier to follow. Each life runs in a
-// child process, so that it may abort.
+// kept if a life with it fails with the same kind of problem and no more events, or, when a client
+// is removed, at most a quarter more: fewer clients are easier to follow. Each life runs in a child
+// process, because it may abort.
 #pragma once
 
 #include <cstdint>
@@ -19,26 +19,27 @@ namespace tubed::simulation {
 
 // How a life has ended.
 struct Ending {
-  std::string problem;  // empty: none
+  std::string problem;  // empty: no problem
   std::uint64_t events = 0;
 };
 
-// The text of a problem without what differs between problems of a kind: words with digits, and
-// everything from a quotation mark on.
+// Returns a problem without the parts that differ within a kind: words with digits, and everything
+// after a quotation mark.
 std::string kind_of(std::string_view problem);
 
-// Runs `live` in a child process. It stores the number of the events in `events` as they happen. An
-// abort, a signal and a finding of a sanitizer are problems.
+// Runs `live` in a child process, which stores the number of events in `events` as they occur.
+// Aborts, signals and findings of a sanitizer are problems.
 Ending run_apart(const std::function<LifeReport(std::uint64_t* events)>& live);
 
 struct Shortened {
   LifeOptions options;
-  Ending before;  // of the life with the options as they were
+  Ending before;  // of the life with the original options
   Ending after;
-  unsigned lives = 0;  // that it took
+  unsigned lives = 0;  // number of lives run
 };
 
-// `clients`: the names of all clients. `live` returns the ending of a life with its options.
+// `clients` has the names of all clients. `live` returns the ending of a life with the given
+// options.
 Shortened shorten(const LifeOptions& options, const std::vector<std::string>& clients,
                   const std::function<Ending(const LifeOptions&)>& live, unsigned most_lives);
 

@@ -1,4 +1,4 @@
-// A life that fails becomes short, and the options that are printed for it fail in the same way.
+// A failing life becomes short, and the options printed for it fail in the same way.
 #include "tests/simulation/shorten.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The options whose words these are.
+// Returns the options that these words describe.
 LifeOptions options_in(std::string_view words) {
   LifeOptions options;
   while (!words.empty()) {
@@ -31,7 +31,7 @@ LifeOptions options_in(std::string_view words) {
 
 }  // namespace
 
-TEST_CASE("a problem keeps its kind whatever its numbers and lines are") {
+TEST_CASE("the kind of a problem does not depend on its numbers and lines") {
   CHECK(kind_of("client 3: no answer: \"\" to \"put 7\"") ==
         kind_of("client 12: no answer: \"\" to \"use a\""));
   CHECK(kind_of("job 7 of m1, priority 2, ready: it is lost") ==
@@ -39,7 +39,7 @@ TEST_CASE("a problem keeps its kind whatever its numbers and lines are") {
   CHECK(kind_of("job 7 was acknowledged and is lost") != kind_of("job 7 was deleted and is back"));
 }
 
-TEST_CASE("the words of options are read as these options") {
+TEST_CASE("the words of options are read back as the same options") {
   LifeOptions options{.duration = 70ms, .clients = 9, .has_journal = false, .operated = true};
   options.until = "client 3 < DELETED";
   options.reductions.left_out = {"client-0", "http-leaver-1"};
@@ -59,8 +59,9 @@ TEST_CASE("the words of options are read as these options") {
   CHECK(words_of(LifeOptions()).empty());
 }
 
-TEST_CASE("what a problem does not need is left out") {
-  // Two clients, the third end and command 40 of `b 1` make the problem; the rest makes events.
+TEST_CASE("everything that a problem does not need is omitted") {
+  // Two clients, the third end and command 40 of `b 1` cause the problem; everything else only
+  // makes events.
   const std::vector<std::string> clients = {"a", "b 1", "c", "d", "e"};
   const auto live = [&clients](const LifeOptions& options) {
     const Reductions& reductions = options.reductions;

@@ -1,5 +1,5 @@
-// loop/file_storage.h and loop/directory_tree.h on the disk of the current machine: one directory,
-// whatever its name.
+// Implements loop/file_storage.h and loop/directory_tree.h on the disk of the current machine: one
+// directory, whatever its name.
 #include <utility>
 
 #include "base/assert.h"

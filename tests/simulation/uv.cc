@@ -1,9 +1,9 @@
 // The functions of libuv that src/loop calls, on virtual time.
 //
-// The phases of an iteration and the order of handles within a phase are those of libuv 1.44:
-// timers by their time and then by their start, idle and prepare handles the last started first,
-// then the poll phase, check handles, and the callbacks of closed handles. Work of the thread pool
-// is done at a virtual moment, whole.
+// The phases of an iteration and the order of handles within a phase follow libuv 1.44: timers by
+// due time, then by start; idle and prepare handles, last started first; the poll phase; check
+// handles; the callbacks of closed handles. Each task of the thread pool is done as a whole, at a
+// virtual moment.
 #include "tests/simulation/uv.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace tubed::simulation {
 
 namespace {
 
-// The price of an iteration in which nothing happens. It ends loops that poll without waiting.
+// The cost of an iteration in which nothing happens. It ends loops that poll without waiting.
 constexpr Duration kIteration = std::chrono::microseconds(3);
 
 struct Loop;
@@ -34,9 +34,9 @@ struct Handle {
   uv_handle_t* handle;
   Loop* loop;
   bool active = false;
-  bool raised = false;     // an async handle or a signal
-  int number = 0;          // the descriptor or the signal
-  std::uint64_t made = 0;  // the place in the order of all handles of the loop
+  bool raised = false;     // for an async handle or a signal
+  int number = 0;          // descriptor or signal
+  std::uint64_t made = 0;  // place in the order of all handles of the loop
   int events = 0;
   std::uint64_t due = 0;  // in milliseconds
   std::uint64_t start = 0;
@@ -60,9 +60,9 @@ struct Loop {
 
   World& world;
   Chance chance;
-  std::uint64_t now = 0;  // in milliseconds, as of the beginning of the iteration
+  std::uint64_t now = 0;  // in milliseconds, at the beginning of the iteration
   std::uint64_t starts = 0;
-  std::uint64_t handles = 0;  // that were made
+  std::uint64_t handles = 0;  // number of handles made
   std::set<Handle*, TimerOrder> timers;
   std::list<Handle*> idle, prepare, check, async, signals;
   std::map<int, Handle*> polls;
@@ -114,7 +114,7 @@ void stop(std::list<Handle*>& list, Handle& handle) {
   if (std::exchange(handle.active, false)) list.remove(&handle);
 }
 
-// Calls the handles that are in the list now, except those that a call stops.
+// Calls the handles that are in the list now, except handles that a call stops.
 template <class Call>
 void call_each(std::list<Handle*>& list, const Call& call) {
   for (Handle* handle : std::list<Handle*>(list)) {
@@ -122,7 +122,7 @@ void call_each(std::list<Handle*>& list, const Call& call) {
   }
 }
 
-// Only the world makes real descriptors ready, so that this is the same in each run.
+// Only the world makes real descriptors ready, so the result is the same in each run.
 int events_of(const pollfd& watched) {
   const auto found = [&](int events) { return (watched.revents & events) != 0; };
   return (found(POLLIN | POLLHUP | POLLERR) ? UV_READABLE : 0) |
@@ -138,8 +138,8 @@ int real_ready_for(int descriptor) {
   return events_of(watched);
 }
 
-// Returns the events of UV_READABLE, UV_WRITABLE and UV_DISCONNECT that a descriptor has, or -1 if
-// its connection is lost.
+// Returns the events UV_READABLE, UV_WRITABLE and UV_DISCONNECT of a descriptor, or -1 if its
+// connection is lost.
 int ready_for(int descriptor) {
   if (descriptor < Net::kFirstDescriptor) return real_ready_for(descriptor);
   Net& net = Net::current();
@@ -184,8 +184,8 @@ bool call_raised(std::list<Handle*>& list) {
   return any;
 }
 
-// Adds the real descriptors that are ready. Their numbers depend on the process that runs the
-// simulation, so they decide nothing.
+// Adds the ready real descriptors. Their numbers depend on the process that runs the simulation, so
+// they must not decide anything.
 void add_real(const Loop& loop, std::vector<int>& ready) {
   std::vector<pollfd> watched;
   std::vector<const Handle*> handles;
@@ -202,7 +202,7 @@ void add_real(const Loop& loop, std::vector<int>& ready) {
   for (const Handle* handle : handles) ready.push_back(handle->number);
 }
 
-// In any order, as the kernel may report them.
+// Calls ready handles in any order, as the kernel may report them.
 bool call_ready(Loop& loop) {
   std::vector<int> ready;
   const auto simulated = loop.polls.lower_bound(Net::kFirstDescriptor);
@@ -230,7 +230,7 @@ bool call_ready(Loop& loop) {
   return any;
 }
 
-// The end of the poll phase: something was called, a timer is due, or the phase does not wait.
+// The poll phase ends when something was called, a timer is due, or the phase does not wait.
 void poll(Loop& loop, bool waits) {
   World& world = loop.world;
   for (;;) {

@@ -1,4 +1,4 @@
-// The loop of the simulation, seen through src/loop: the order of an iteration is that of libuv.
+// The loop of the simulation, used through src/loop: an iteration has the order of libuv.
 #include "tests/simulation/uv.h"
 
 #include <csignal>
@@ -37,7 +37,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("timers are called at their time, those of one time in the order of their starts") {
+TEST_CASE("timers are called at their time, timers with equal times in the order of their starts") {
   Fixture fixture;
   Words called;
   std::vector<std::unique_ptr<loop::Timer>> timers;
@@ -94,7 +94,7 @@ TEST_CASE("an iteration has the phases of libuv") {
   CHECK(called == Words(5, "closed"));
 }
 
-TEST_CASE("a call that is planned within an iteration is made in the next") {
+TEST_CASE("a call scheduled within an iteration is made in the next") {
   Fixture fixture;
   int calls = 0;
   loop::IdleCall call(fixture.loop, [&] {
@@ -118,7 +118,7 @@ TEST_CASE("a signal and a wakeup end the wait of the loop") {
     fixture.loop.stop();
   });
   fixture.world.after(5ms, [] { raise_signal(SIGUSR1); });
-  fixture.world.after(5ms, [] { raise_signal(SIGUSR2); });  // which has no handler
+  fixture.world.after(5ms, [] { raise_signal(SIGUSR2); });  // has no handler
   fixture.world.after(9ms, [&] { wakeup.wake(); });
   fixture.loop.run();
   CHECK(called == Words{"signal", "wakeup"});
@@ -162,7 +162,7 @@ TEST_CASE("a tick ends after an operation of the disk") {
   CHECK_FALSE(fixture.world.failed());
 }
 
-TEST_CASE("a step of the wall clock is seen by the process") {
+TEST_CASE("the process notices a step of the wall clock") {
   Fixture fixture;
   Machine machine{fixture.world};
   int steps = 0;
@@ -182,7 +182,7 @@ TEST_CASE("a step of the wall clock is seen by the process") {
   CHECK(steps == 1);
 }
 
-TEST_CASE("nothing of a process that has ended is called") {
+TEST_CASE("no callback of a process that has ended is called") {
   Fixture fixture;
   int calls = 0;
   loop::Timer timer(fixture.loop, [&] { ++calls; });

@@ -24,7 +24,7 @@ World::World(std::uint64_t seed) : seed_(seed) {
 }
 
 World::~World() {
-  // Events refer to what the world outlives.
+  // Events refer to objects that the world outlives.
   events_.clear();
   current_world = nullptr;
 }

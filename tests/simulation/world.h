@@ -1,10 +1,10 @@
-// World: the time of a simulated life, its pending events, and the story of what happened.
+// World: the time, the pending events and the story of a simulated life.
 //
 // A process has at most one world. The replaced functions of os/ and of libuv find it through
 // current(), because they have no parameter for it.
 //
-// Virtual time advances to the next event, and by the fixed prices of pass(). Computation is free,
-// so a life does not depend on the machine.
+// Virtual time advances to the next event, and by the fixed costs passed to pass(). Computation is
+// free, so a life does not depend on the machine.
 #pragma once
 
 #include <algorithm>
@@ -35,14 +35,14 @@ class World {
 
   // --- Time
   Time now() const { return now_; }
-  // The wall clock less the monotonic clock. It may be stepped.
+  // The wall clock minus the monotonic clock. It may be stepped.
   Duration wall_offset() const { return wall_offset_; }
   void step_wall_clock(Duration by) { wall_offset_ += by; }
   void pass(Duration price) { now_ += price; }
-  // Does nothing if the time has passed.
+  // No effect if the time has passed.
   void pass_to(Time time) { now_ = std::max(now_, time); }
-  // Clients act at the moments of a grid, so that what several of them send meets in one tick.
-  // Returns the first moment of the grid after `soon`.
+  // Returns the first moment of a grid after `soon`. Clients act on the grid, so bytes from several
+  // of them arrive in one tick.
   Time grid_after(Duration soon) const {
     constexpr Duration kGrid = std::chrono::microseconds(250);
     return Time(((now_ + soon).time_since_epoch() / kGrid + 1) * kGrid);
@@ -56,20 +56,20 @@ class World {
   void after(Duration duration, std::function<void()> happen) {
     at(now_ + duration, std::move(happen));
   }
-  // Runs the events that are due. Returns whether any was.
+  // Runs the events that are due. Returns whether any was due.
   bool run_due();
-  // The time of the next event; kNever without one.
+  // Returns the time of the next event; kNever without events.
   Time next() const { return events_.empty() ? kNever : events_.begin()->first; }
   std::uint64_t events() const { return count_; }
-  // So many events are a problem.
+  // Makes more than `most` events a problem.
   void limit_events(std::uint64_t most) { most_ = most; }
-  // The number of events is stored at `place` as well.
+  // Also stores the number of events at `place`.
   void count_events_at(std::uint64_t* place) { place_ = place; }
 
   // --- The story
   // Adds a line to the story and to the digest.
   void note(std::string_view what);
-  // The first line with this text is a problem.
+  // Makes the first line with this text a problem.
   void stop_at(std::string text) { stop_at_ = std::move(text); }
   // A hash of all lines and their times. Equal for equal lives.
   std::uint64_t digest() const { return digest_; }
