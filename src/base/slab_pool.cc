@@ -162,8 +162,8 @@ class SizeClass {
     permit(cell, bytes);
     slab->free = new (cell) FreeCell{slab->free};
     forbid(cell, bytes);
-    // Keeps the last slab with a free cell, so that a job that is put and deleted repeatedly does
-    // not allocate a slab each time.
+    // Keeps the last slab with a free cell. Otherwise a job that is put and deleted repeatedly
+    // would allocate a slab each time.
     if (--slab->used > 0 || (slab->previous == nullptr && slab->next == nullptr)) return;
     unlink(slab);
     pages.give(reinterpret_cast<char*>(slab));

@@ -42,9 +42,9 @@ class DeadlineRewriter {
 
   // True while deadlines remain to be rewritten.
   bool active() const { return progress_.has_value(); }
-  // Writes one slice, unless it lacks room. Ends early when `congested` returns true, so that it
-  // does not use the reserve before the disk has refused to grow; a closing journal does not ask.
-  // Returns true if nothing was written and more is to be examined. Precondition: active().
+  // Writes one slice, unless it lacks room. Ends early when `congested` returns true: it must not
+  // use the reserve before the disk has refused to grow. A closing journal does not ask. Returns
+  // true if nothing was written and more is to be examined. Precondition: active().
   bool run_slice(const std::function<bool()>& congested);
 
  private:

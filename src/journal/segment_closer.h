@@ -34,7 +34,7 @@ class SegmentCloser {
   void end_segment(Lsn end) { ends_.push_back(end); }
 
   // Closes all segments before `segment` in the background, unless the Preallocator is growing.
-  // Precondition: all their records are written, and none of their files is being synced.
+  // Precondition: all their records are written, and no sync of their files is running.
   void close_before(std::uint64_t segment);
 
   // True if no file is being closed.

@@ -1,6 +1,6 @@
 // FileCalls: the blocking system calls of FileStorage on one open file, for any thread.
 //
-// `path` is the path of `file`, for error messages. The outcomes are those of journal/storage.h;
+// `path` is the path of `file`, for error messages. journal/storage.h defines the outcomes;
 // no_space means ENOSPC, EDQUOT, EFBIG, EMFILE or ENFILE.
 #pragma once
 

@@ -40,8 +40,8 @@ class FileStorage final : public journal::Storage {
   };
 
   // Opens the directory. The error is one line that names the directory and the reason, or the
-  // process that has locked it. Makes the process ignore SIGXFSZ, so that exceeding its limit on
-  // file sizes is no_space. `loop` outlives the storage.
+  // process that has locked it. Makes the process ignore SIGXFSZ: exceeding its limit on file sizes
+  // then gives no_space. `loop` outlives the storage.
   static Result<std::unique_ptr<FileStorage>> open(Loop& loop, const std::string& directory,
                                                    Mode mode);
   // Precondition: not busy(): a thread may still read the bytes of a write.

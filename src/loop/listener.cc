@@ -19,8 +19,7 @@ namespace tubed::loop {
 
 namespace {
 
-// Further connections wait for the next tick, so that many new clients do not delay connected
-// clients.
+// Further connections wait for the next tick: many new clients must not delay connected clients.
 constexpr int kConnectionsPerTick = 64;
 constexpr Duration kRetryDelay = std::chrono::milliseconds(100);
 

@@ -1,4 +1,4 @@
-// BlockingStream: a connection that one thread reads and writes in order, with a time limit for
+// BlockingStream: a connection for blocking reads and writes on one thread, with a time limit for
 // each step.
 //
 // interrupt() may be called by any thread while the stream exists. All other functions belong to

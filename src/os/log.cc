@@ -36,8 +36,8 @@ std::string timestamp(Duration wall_time) {
                      milliseconds % kPerSecond);
 }
 
-// Escapes control characters, quotes and backslashes, so that a field can neither end the line or
-// the string nor send commands to a terminal.
+// Escapes control characters, quotes and backslashes, so a field can neither end the line or the
+// string nor send commands to a terminal.
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {

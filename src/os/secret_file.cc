@@ -19,7 +19,7 @@ Error cannot_read(const std::string& file) {
 }
 
 Result<Descriptor> open_secret(const std::string& file) {
-  // Non-blocking, so that a named pipe does not make the open wait.
+  // Non-blocking: opening a named pipe must not wait.
   Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!descriptor || ::fstat(descriptor.number(), &status) != 0) return cannot_read(file);

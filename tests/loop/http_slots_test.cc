@@ -170,7 +170,7 @@ TEST_CASE("exchanges that the owner does not bound leave a connection for others
   CHECK(test.server->exchanges() >= HttpServer::kMaxConnections - 16);
 }
 
-TEST_CASE("exchanges that wait take no connection from others, and none is closed for another" *
+TEST_CASE("exchanges that wait take no connection from others, and are never closed for others" *
           doctest::test_suite("slow")) {
   TestServer test;
   Crowd crowd(test);
