@@ -53,7 +53,7 @@ void append_command(const commands::Command& command, std::string_view family, s
 
 void append_events(std::string& page) {
   page.append(
-      "## Events\n\nA line of `test-events` has the number of the event, its word and its details: "
+      "## Events\n\nA line of `test-events` has the event's number, its word and its details: "
       "`1 put 7 mails`, `2 reserve 7 c3`. `test-await` takes the word.\n\n"
       "| event | meaning |\n|---|---|\n");
   for (const test_mode::EventText& event : test_mode::kEventTexts) {
@@ -84,21 +84,17 @@ std::string commands_markdown() {
   std::string page(kGenerated);
   page.append(
       "# Commands\n\n"
-      "A command is one line that ends with CR LF, 224 bytes at most (`limits.line_bytes`), or as "
-      "many as its section names. "
-      "Numbers are decimal digits; fields are separated by one space; more spaces may precede "
-      "a number. A tube's name is 1 to 200 of `A-Z a-z 0-9 - + / ; . $ _ ( )` and does not begin "
-      "with "
-      "`-`.\n\n"
+      "A command is one line that ends with CR LF, at most 224 bytes long (`limits.line_bytes`) "
+      "unless its section allows more. Numbers are decimal digits. Fields are separated by one "
+      "space; more spaces may precede a number. A tube's name consists of 1 to 200 characters of "
+      "`A-Z a-z 0-9 - + / ; . $ _ ( )` and does not begin with `-`.\n\n"
       "Any command may also be answered `BAD_FORMAT` (the line is malformed) or `UNKNOWN_COMMAND`. "
-      "Commands may be pipelined; replies come in order.\n\n"
-      "A client with a [role](../security.md#roles) may use the commands of the families that the "
-      "role has, in its tubes. Any other command is answered `DENIED`, and one for a job in "
-      "another "
-      "tube `NOT_FOUND`. Where clients have to authenticate, a client that has not yet is answered "
-      "`UNAUTHORIZED` and disconnected. The family of each command is named below; it means "
-      "nothing "
-      "for a client without a role, which may use them all.\n\n");
+      "Commands may be pipelined; replies are sent in order.\n\n"
+      "A client with a [role](../security.md#roles) may use the commands of its role's families "
+      "in its role's tubes. Any other command is answered `DENIED`, a command for a job in another "
+      "tube `NOT_FOUND`. Where authentication is required, a client that has not authenticated is "
+      "answered `UNAUTHORIZED` and disconnected. The family of each command is named below; a "
+      "client without a role may use all commands.\n\n");
   for (const commands::Command& command : commands::command_table()) {
     append_command(command, sentence_on_family(command), page);
   }
@@ -109,11 +105,10 @@ std::string commands_markdown() {
 std::string test_mode_markdown() {
   std::string page(kGenerated);
   page.append(
-      "# Test verbs\n\nThe commands of a server in test mode, beside [all others](commands.md), on "
-      "every connection. Any other server answers `UNKNOWN_COMMAND`. How to use them: "
-      "[testing.md](../testing.md).\n\nTimes in replies are milliseconds since the beginning of "
-      "the "
-      "clock. The connection on standard input is `c0`.\n\n");
+      "# Test verbs\n\nThe commands that a server in test mode accepts on every connection in "
+      "addition to [all others](commands.md). Any other server answers `UNKNOWN_COMMAND`. For how "
+      "to use them, see [testing.md](../testing.md).\n\nTimes in replies are milliseconds since "
+      "the clock began. The connection on standard input is `c0`.\n\n");
   for (const commands::Command& command : test_mode::verb_table())
     append_command(command, "", page);
   append_events(page);
@@ -123,7 +118,7 @@ std::string test_mode_markdown() {
 std::string stats_markdown() {
   std::string page(kGenerated);
   page.append(
-      "# Stats\n\nThe lines of each block, in order. Lines that beanstalkd 1.13 does not have are "
+      "# Stats\n\nThe lines of each block, in order. Lines that beanstalkd 1.13 lacks are "
       "last.\n\n");
   append_stats("stats", stats::server_stats_texts(commands::command_counts()), page);
   append_stats("stats-tube", stats::tube_stats_texts(), page);
@@ -135,18 +130,18 @@ std::string stats_markdown() {
 std::string metrics_markdown() {
   std::string page(kGenerated);
   page.append(
-      "# Metrics\n\nThe families of `/metrics`, in order. How to switch it on: "
+      "# Metrics\n\nThe families of `/metrics`, in order. To enable it, see "
       "[metrics.md](../metrics.md).\n\n"
-      "- Counters count from the start of the server. Those of a tube start again at zero if the "
+      "- Counters count from the start of the server. A tube's counters restart at zero if the "
       "tube was deleted for longer than `http.tube_linger`.\n"
       "- At most `http.max_tubes` tubes have their own `tube` label, assigned when the tube is "
       "created. All other tubes are counted together as `tube=\"other\"`, and so is a tube of that "
       "name. A connection that waits for several of these tubes is counted once for each.\n"
       "- The histograms of a tube are omitted while they are empty.\n"
       "- Without a journal, the `tubed_journal_` families and `tubed_recovery_seconds` are "
-      "omitted; without TLS, `tubed_tls_certificate_expiry_seconds`; outside of a cluster, the "
+      "omitted; without TLS, `tubed_tls_certificate_expiry_seconds`; outside a cluster, the "
       "`tubed_cluster_` families.\n"
-      "- The samples of a member of the cluster are on the leader, which knows it.\n\n"
+      "- Only the leader has samples of the other cluster members.\n\n"
       "| family | type | labels | meaning |\n|---|---|---|---|\n");
   for (const stats::MetricText& text : stats::metric_texts()) {
     page.append("| `").append(text.family).append("` | ").append(text.type).append(" | ");

@@ -97,9 +97,9 @@ std::string listen_list() {
   return ".Ss [[listen]]\nOne table for each address.\nWithout such a table,\n.Xr tubed 8\nlistens "
          "on 127.0.0.1:11300.\n" +
          mdoc_text(
-             "A change of an address, a mode or a group needs a restart. The other keys, and the "
-             "contents of their files, change when the file is reloaded. The keys of tls may also "
-             "be written as one table.") +
+             "A change of an address, a mode or a group needs a restart. Changes of other keys, "
+             "and of the contents of their files, take effect when the file is reloaded. The keys "
+             "of tls may also be written as one table.") +
          element_list(config::listen_table());
 }
 
@@ -107,17 +107,15 @@ std::string role_list() {
   return ".Ss [[role]]\n" +
          mdoc_text(
              "One table for each role: the rights of its clients, their tokens or names, and their "
-             "limits, "
-             "which are below those of the server. A client has one role. A change takes effect "
-             "when the file is reloaded, for connected clients too.") +
+             "limits, in addition to the server's. A client has one role. A change takes effect "
+             "when the file is reloaded, also for connected clients.") +
          element_list(config::role_table());
 }
 
 // The keys of [[policy]].
 std::string policy_list() {
   std::string result =
-      ".Ss [[policy]]\nOne table for the tubes whose names match a pattern of the shell.\nThe "
-      "first "
+      ".Ss [[policy]]\nOne table for the tubes whose names match a shell pattern.\nThe first "
       "table that matches a name is its policy; a value that a client sets by tube-policy takes "
       "precedence.\n.Bl -tag -width Ds\n.It Ic tubes No = Ar PATTERN\nRequired.\nExample: "
       "\"mail.*\".\n";
@@ -155,21 +153,21 @@ std::string settings_man_page() {
       "\"\n.Sh NAME\n.Nm tubed.toml\n.Nd settings of the work-queue daemon tubed\n"
       ".Sh DESCRIPTION\n";
   result += mdoc_text(
-      "The file that tubed --config names, in TOML. The service reads /etc/tubed/tubed.toml. Every "
-      "key is optional. Every key outside of [[listen]], [[role]] and [[policy]] is also a flag. A "
-      "flag overrides the file, and the file overrides the default.");
+      "The TOML file that tubed --config names. The service reads /etc/tubed/tubed.toml. Every key "
+      "is optional. Every key outside [[listen]], [[role]] and [[policy]] is also a flag. A flag "
+      "overrides the file, and the file overrides the default.");
   result += ".Pp\n";
   result += mdoc_text(
       "A SIZE is in bytes (65536) or has a unit (\"64KiB\", also MiB, GiB, TiB, PiB). A TIME is in "
       "seconds (30) or has a unit (\"50ms\", also s, m, h, d). Text, words and values with a unit "
       "are written in double quotes. FILES, NAMES and other lists are an array of strings, "
-      "[\"a\", \"b\"], or one string; a flag has commas between them.");
+      "[\"a\", \"b\"], or one string; a flag has commas between the strings.");
   result += ".Pp\n";
   result += mdoc_text(
-      "SIGHUP makes the server read the file again. If the file has a mistake, no setting changes. "
-      "A changed setting that needs a restart is logged and not applied. Flags and the environment "
-      "are read only when the server starts. A mistake at the start is reported in one line with "
-      "file, line, key and reason, and the exit code is 78.");
+      "SIGHUP makes the server reread the file. If the file has a mistake, no setting changes. A "
+      "changed setting that needs a restart is logged and not applied. Flags and the environment "
+      "are read only at startup. A mistake at startup is reported in one line with file, line, key "
+      "and reason, and the exit code is 78.");
   result += ".Sh SETTINGS\n" + settings_list() + listen_list() + role_list() + policy_list();
   result +=
       ".Sh FILES\n.Bl -tag -width Ds\n.It Pa /etc/tubed/tubed.toml\nThe settings of the service; "

@@ -74,29 +74,27 @@ std::string element_keys(const Rows& rows) {
 
 std::string listen_section() {
   return "\n## [[listen]]\n\nOne table for each address. Without such a table, tubed listens on "
-         "`127.0.0.1:11300`. A change of an address, a mode or a group needs a restart; the other "
-         "keys change when the file is reloaded. A change of the contents of their files needs "
-         "only a reload too. The keys of `tls` may also be written as one table, "
+         "`127.0.0.1:11300`. A change of an address, a mode or a group needs a restart; changes of "
+         "other keys, and of the contents of their files, take effect when the file is reloaded. "
+         "The keys of `tls` may also be written as one table, "
          "`tls = { certificate = \"…\", key = \"…\" }` ([TLS](../tls.md)).\n\n" +
          element_keys(config::listen_table());
 }
 
 std::string role_section() {
   return "\n## [[role]]\n\nOne table for each role: the rights of its clients, their tokens or "
-         "names, and their limits, which are below those of the server. A client has one role. A "
-         "change takes effect when the file is reloaded, for connected clients too "
-         "([security](../security.md)"
-         ").\n\n" +
+         "names, and their limits, in addition to the server's. A client has one role. A change "
+         "takes effect when the file is reloaded, also for connected clients "
+         "([security](../security.md)).\n\n" +
          element_keys(config::role_table());
 }
 
 std::string policy_section() {
   std::string result =
-      "\n## [[policy]]\n\nOne table for the tubes whose names match the pattern `tubes`, which is "
-      "one of the shell: `mail.*`. The first table that matches a name is its policy; a value that "
-      "a client sets by `tube-policy` takes precedence ([policies](../policies.md)). A change "
-      "takes "
-      "effect when the file is reloaded.\n\n"
+      "\n## [[policy]]\n\nOne table for the tubes whose names match the shell pattern `tubes`, "
+      "such as `mail.*`. The first table that matches a name is its policy; a value that a client "
+      "sets by `tube-policy` takes precedence ([policies](../policies.md)). A change takes effect "
+      "when the file is reloaded.\n\n"
       "| key | default | values | meaning |\n|---|---|---|---|\n"
       "| `tubes` | required | pattern | The tubes that have the policy. |\n";
   for (const auto& row : policy_keys()) {
@@ -129,13 +127,12 @@ std::string settings_markdown() {
       "# Settings\n\n"
       "Every setting is a key of the TOML file that `--config` names, and a flag. A flag overrides "
       "the file, and the file overrides the default. Settings with reload \"yes\" take effect when "
-      "the file is reloaded; the others need a restart. A reload reads the file only, never the "
-      "flags: the log line \"reloaded\" names the settings that it changed, or says that nothing "
+      "the file is reloaded; others need a restart. A reload reads only the file, never the flags; "
+      "the log line \"reloaded\" names the settings that changed, or says that nothing "
       "changed.\n\n"
       "Sizes are in bytes (`65536`) or have a unit (`\"64KiB\"`, also MiB, GiB, TiB, PiB). Times "
-      "are in seconds (`30`) or have a unit (`\"50ms\"`, also s, m, h, d). An array of texts may "
-      "also "
-      "be one text; a flag has commas between them. If a setting is wrong, the "
+      "are in seconds (`30`) or have a unit (`\"50ms\"`, also s, m, h, d). An array of text may "
+      "also be a single text; a flag has commas between the texts. If a setting is wrong, the "
       "server does not start: it exits with code 78 after one line that names the file, the line, "
       "the key and the reason.\n";
   std::string_view section = "-";
