@@ -1,6 +1,6 @@
-// parse_address() decides by the first characters: "beanstalk://" or "beanstalks://" begins a URL
-// of a host, "unix:" or "/" is a path, "[" an IPv6 address, anything else an IPv4 address or a name
-// with an optional port. connect_to() then tries each address of a name in the resolver's order and
+// parse_address() decides by the first characters: "beanstalk://" or "beanstalks://" starts a URL
+// of a host, "unix:" or "/" a path, "[" an IPv6 address, anything else an IPv4 address or a name
+// with an optional port. connect_to() tries each address of a name in the resolver's order and
 // returns the first connection. The socket stays blocking; its timeouts bound every later send and
 // receive.
 #include "client/address.h"
@@ -46,8 +46,8 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   return *port;
 }
 
-// Letters, digits, dots, hyphens and underscores; at least one of them neither a digit nor a dot,
-// so that a mistyped IPv4 address is not a name.
+// Letters, digits, dots, hyphens and underscores, at least one of them neither a digit nor a dot: a
+// mistyped IPv4 address is not a name.
 bool is_host_name(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789.";
   constexpr std::string_view kLetters =
@@ -92,7 +92,7 @@ Result<Address> host_address(std::string_view text) {
   return internet_address(AF_INET, text.substr(0, colon), text.substr(colon));
 }
 
-// A URL of a server is its scheme, host and port.
+// The URL of a server consists of scheme, host and port.
 Result<Address> url_address(std::string_view text) {
   const bool tls = text.starts_with(kTlsScheme);
   if (!tls && !text.starts_with(kPlainScheme)) {
@@ -101,7 +101,7 @@ Result<Address> url_address(std::string_view text) {
   }
   const std::string_view host = text.substr(tls ? kTlsScheme.size() : kPlainScheme.size());
   if (host.find('@') != host.npos) {
-    // The text may have a password in it.
+    // Not quoted, because the text may contain a password.
     return Error{"the URL of a server has no user: a token comes from --token-file"};
   }
   if (host.find_first_of("/?#") != host.npos) {
@@ -133,7 +133,7 @@ Result<os::Descriptor> connect_one(const Address& address, const sockaddr* targe
                                    Duration limit) {
   os::Descriptor descriptor(::socket(target->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!descriptor) return cannot_connect(address);
-  // 0 would be no limit.
+  // 0 would mean no limit.
   const auto microseconds =
       std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::microseconds>(limit).count());
   const timeval timeout{microseconds / 1'000'000, microseconds % 1'000'000};
@@ -162,7 +162,7 @@ struct FreeAddresses {
   void operator()(addrinfo* first) const { ::freeaddrinfo(first); }
 };
 
-// Tries all addresses of a name, in the order in which the resolver returns them.
+// Tries all addresses of a name, in the order of the resolver.
 Result<os::Descriptor> connect_internet(const Address& address, Duration limit) {
   addrinfo hints{};
   hints.ai_family = address.family;

@@ -1,7 +1,7 @@
 // Address: where a server listens, and how to connect to it.
 //
 // A host is an IP address or a name, which connect_to() resolves. "localhost" is always 127.0.0.1.
-// Whether a server speaks TLS is part of its address; connect_to() only connects.
+// Whether a server uses TLS is part of its address; connect_to() only connects.
 #pragma once
 
 #include <chrono>
@@ -27,14 +27,14 @@ struct Address {
   bool is_localhost = false;  // `host` was written as "localhost"
 };
 
-// "127.0.0.1:11300", "[::1]:11300" or "unix:/path", as parse_address() reads it; with TLS
+// "127.0.0.1:11300", "[::1]:11300" or "unix:/path", as parse_address() accepts it; with TLS
 // "beanstalks://127.0.0.1:11300".
 std::string to_string(const Address& address);
-// The host as it was written, for which the certificate of the server must be.
+// The host as it was written, for which the server's certificate must be valid.
 std::string host_name(const Address& address);
 
-// Reads HOST, HOST:PORT, [IPV6], [IPV6]:PORT, unix:PATH or an absolute path; and
-// beanstalk://HOST:PORT, or beanstalks://HOST:PORT with TLS, where the port may be missing.
+// Parses HOST, HOST:PORT, [IPV6], [IPV6]:PORT, unix:PATH or an absolute path; also
+// beanstalk://HOST:PORT or, with TLS, beanstalks://HOST:PORT, where the port is optional.
 Result<Address> parse_address(std::string_view text);
 
 inline constexpr int kTimeoutSeconds = 30;

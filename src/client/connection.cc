@@ -14,7 +14,7 @@
 namespace tubed::client {
 namespace {
 
-// Of all connections of the process. Set once, while the command line is read.
+// For all connections of the process. Set once, while the command line is read.
 std::uint64_t max_reply_bytes = kMaxReplyBytes;
 
 }  // namespace
@@ -35,7 +35,7 @@ Result<Connection> Connection::open(const Target& server, Duration timeout) {
   return connection;
 }
 
-// The Error has only what the server has said, and never the token.
+// The Error contains only the server's text, never the token.
 Result<void> Connection::authenticate(const std::string& token, Duration timeout) {
   TRY(send(fmt::format("auth {}\r\n", token)));
   const auto reply = TRY(receive(timeout));
@@ -110,7 +110,7 @@ Result<void> Connection::wait(short events, Duration timeout) {
                            std::chrono::duration<double>(timeout).count())};
 }
 
-// False: the socket has no input now.
+// Returns false if the socket has no input now.
 Result<bool> Connection::receive_some() {
   std::array<char, 64 * 1024> buffer;
   const auto received = TRY(transport_.receive(buffer));

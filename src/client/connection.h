@@ -1,8 +1,8 @@
 // Connection: a conversation with a server, one command at a time or many in flight.
 //
-// It owns the socket and the input that has arrived and was not taken yet. While it sends it also
-// receives, so that a server that stops reading until its replies are read never blocks it. An
-// Error of its functions means that the connection is lost; a refusal by the server is a Reply.
+// It owns the socket and the input that has arrived but not been taken. While it sends it also
+// receives: a server that stops reading until its replies are read never blocks it. An Error of its
+// functions means that the connection is lost; a refusal by the server is a Reply.
 #pragma once
 
 #include <chrono>
@@ -22,51 +22,51 @@
 namespace tubed::client {
 
 // Sets the length of the longest body that the connections of this process accept. Precondition: no
-// connection was opened yet.
+// connection has been opened.
 void limit_replies(std::uint64_t bytes);
 
 // A server, and what a client needs to be admitted to it.
 struct Target {
   Address address;
-  std::shared_ptr<const TlsContext> tls = nullptr;  // not null if the address is one with TLS
+  std::shared_ptr<const TlsContext> tls = nullptr;  // required if address.tls
   std::string token = {};                           // for auth; empty: none
 };
 
 class Connection {
  public:
-  // Connects, does the handshake of TLS, and sends the token; each for at most the timeout. All
-  // connections of a program begin here.
+  // Connects, performs the TLS handshake, and sends the token; each within the timeout. All
+  // connections of a program are opened here.
   static Result<Connection> open(const Target& server, Duration timeout = kTimeout);
 
-  // No function waits for the server beyond this time, whatever its timeout is.
+  // No function waits beyond this time, whatever its timeout.
   void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
 
-  // Sends whole commands, with their line ends. Waits until the socket has accepted all of them.
+  // Sends whole commands, with their line ends. Waits until the socket has accepted every byte.
   Result<void> send(std::string_view commands);
-  // The next reply. Waits at most `timeout` for its beginning and for each further part;
+  // Waits for the next reply: at most `timeout` for its beginning and for each further part;
   // Duration::max() waits without limit.
   Result<Reply> receive(Duration timeout = kTimeout);
-  // The next reply if it has arrived whole; does not wait for input.
+  // The next reply if it has arrived completely; does not wait.
   Result<std::optional<Reply>> take();
   // Sends one command, given without its line end, and waits for its reply. Precondition: no other
   // reply is pending.
   Result<Reply> ask(std::string_view command);
-  // The same for set-caps, which is answered with the line OK.
+  // As ask(), for set-caps, whose reply is the line OK.
   Result<Reply> ask_for_caps(std::uint32_t bits);
 
   // For an event loop: readable when take() may find a reply. Input that has_input() reports is no
-  // longer in the descriptor: after a send, ask before waiting; after take() has found nothing, it
-  // has none.
+  // longer in the descriptor: check has_input() after a send and before waiting. After take() has
+  // found nothing, it is false.
   int descriptor() const { return transport_.number(); }
   bool has_input() const { return taken_ < input_.size() || transport_.has_input(); }
-  // Gives the socket to another reader. Precondition: no reply is pending.
+  // Passes the socket to another owner. Precondition: no reply is pending.
   Transport release() && { return std::move(transport_); }
 
  private:
   explicit Connection(Transport transport);
 
   Result<void> authenticate(const std::string& token, Duration timeout);
-  // Waits until nothing that was sent waits for room, and receives meanwhile.
+  // Waits until everything is sent; receives meanwhile.
   Result<void> wait_for_room();
   Result<void> wait(short events, Duration timeout);
   Result<bool> receive_some();
@@ -82,13 +82,13 @@ class Connection {
 // The arguments and the body of a put.
 struct NewJob {
   std::uint32_t priority = 0;
-  // With milliseconds only for a server that takes them. [client/times.h]
+  // Milliseconds only for a server that accepts them. [client/times.h]
   std::chrono::milliseconds delay{0};
   std::chrono::milliseconds ttr{60'000};
-  std::string_view tags = {};  // "idp:key:300", for a server that knows them; empty: none
+  std::string_view tags = {};  // such as "idp:key:300", if the server knows them; empty: none
   std::string_view body;
 };
-// Appends the whole command, body and line ends included.
+// Appends the complete command with its body and line ends.
 void append_put(const NewJob& job, std::string& commands);
 
 }  // namespace tubed::client

@@ -1,6 +1,6 @@
 // Each watch is an entry in a vector. epoll stores the entry's index and generation with the
-// descriptor; a handler that destroys a watch increments the generation, so an event of the same
-// tick for the old watch is recognized and skipped. The timer is a timerfd in the same epoll set;
+// descriptor. A handler that destroys a watch increments the generation; an event of the same tick
+// for the old watch is recognized by it and skipped. The timer is a timerfd in the same epoll set;
 // setting it to the same time again costs no system call.
 #include "client/event_loop.h"
 
@@ -21,10 +21,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kEventsPerTick = 256;
-// poll() and epoll_wait() take an int.
+// poll() and epoll_wait() take milliseconds as int.
 constexpr milliseconds kMaxWait = std::chrono::hours(24);
 
-// The generation and the index of an entry, as epoll returns them.
+// An entry's generation and index, as epoll returns them.
 std::uint64_t key_of(std::uint32_t generation, std::size_t index) {
   return std::uint64_t{generation} << 32 | index;
 }

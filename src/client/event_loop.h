@@ -2,9 +2,9 @@
 // ready. One thread, epoll(7), level-triggered: a handler that leaves input unread is called again
 // in the next tick.
 //
-// The loop decides nothing about when to stop: the owner calls run_once() until its work is done.
-// Handlers may create and destroy watches, their own included; a watch that a handler destroys gets
-// no call for an event of the same tick.
+// The owner decides when to stop: it calls run_once() until its work is done. Handlers may create
+// and destroy watches, including their own; a watch that a handler destroys gets no call for an
+// event of the same tick.
 #pragma once
 
 #include <chrono>
@@ -29,15 +29,15 @@ namespace tubed::client {
 using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 
-// Waits until one of `events` of poll(2), an error or a hang-up occurs on one descriptor. False:
-// the timeout has passed; Duration::max() waits without limit. Continues after signals. The Error's
-// text is that of errno, and errno is still set.
+// Waits until one of `events` of poll(2), an error or a hang-up occurs on one descriptor. Returns
+// false at the timeout; Duration::max() waits without limit. Continues after signals. The Error has
+// the text of errno, which is still set.
 Result<bool> wait_for(int descriptor, short events, Duration timeout);
 
 class EventLoop {
  public:
   struct Ready {
-    bool readable = false;  // also when the peer has closed, or the descriptor has an error
+    bool readable = false;  // also if the peer has closed, or the descriptor has an error
     bool writable = false;
     bool hung_up = false;
   };
@@ -59,7 +59,8 @@ class EventLoop {
 
     explicit operator bool() const { return loop_ != nullptr; }
     void reset();
-    // Whether the handler is also called when the descriptor accepts output. Initially not.
+    // If `wanted`, the handler is also called when the descriptor accepts output; initially it is
+    // not.
     Result<void> watch_writable(bool wanted);
 
    private:
@@ -76,24 +77,24 @@ class EventLoop {
 
   // Calls `handler` when `descriptor` has input. The loop must outlive the watch.
   Result<Watch> watch(int descriptor, Handler handler);
-  // Calls the timer's handler once `due` has passed; nothing disarms the timer. Costs a system call
-  // only if `due` differs from the last call. Exact to the kernel's timer resolution.
+  // Calls the timer's handler once `due` has passed; no value disarms the timer. Costs a system
+  // call only if `due` differs from the last call. Exact to the kernel's timer resolution.
   Result<void> set_timer(std::optional<TimePoint> due);
   void on_timer(std::function<Result<void>()> handler) { timer_handler_ = std::move(handler); }
 
-  // One tick: wait(), then dispatch(). False: nothing was ready.
+  // One tick: wait(), then dispatch(). Returns false if nothing was ready.
   Result<bool> run_once(std::optional<TimePoint> until);
-  // Waits until something is ready or `until` has passed, exact to a millisecond, later rather than
-  // earlier. False: nothing is ready. A signal that is not watched ends the wait early.
+  // Waits until a watch is ready or `until` has passed, never earlier but up to a millisecond
+  // later. Returns false if nothing is ready. A signal that is not watched ends the wait early.
   Result<bool> wait(std::optional<TimePoint> until);
-  // Calls the handlers of what the last wait() has found.
+  // Calls the handlers for what the last wait() has found.
   Result<void> dispatch();
 
  private:
   struct Entry {
     int descriptor = -1;
-    std::uint32_t generation = 0;  // distinguishes it from a later entry with the same index
-    std::shared_ptr<const Handler> handler;  // shared with the call that is running
+    std::uint32_t generation = 0;  // distinguishes the entry from a later entry with the same index
+    std::shared_ptr<const Handler> handler;  // shared with the running call
   };
 
   EventLoop(os::Descriptor epoll, os::Descriptor timer);
@@ -106,10 +107,10 @@ class EventLoop {
   os::Descriptor timer_;
   std::function<Result<void>()> timer_handler_;
   std::optional<TimePoint> armed_;
-  std::deque<Entry> entries_;  // references stay valid while entries are added
+  std::deque<Entry> entries_;  // a deque, because references must stay valid
   std::vector<std::size_t> free_;
-  std::vector<epoll_event> events_;  // room for those of one tick
-  std::size_t ready_ = 0;            // of events_: found by the last wait()
+  std::vector<epoll_event> events_;  // room for one tick
+  std::size_t ready_ = 0;            // number of events found by the last wait()
   Watch timer_watch_;                // destroyed first: it removes its entry
 };
 
@@ -119,7 +120,7 @@ class SignalInput {
   static Result<SignalInput> block(std::initializer_list<int> signals);
 
   int descriptor() const { return descriptor_.number(); }
-  // The next signal; nothing: none is pending. Does not wait.
+  // The next signal; no value if no signal is pending. Does not wait.
   std::optional<int> take();
   // The process's mask before block().
   const sigset_t& mask_before() const { return mask_before_; }
@@ -135,7 +136,7 @@ class SignalInput {
 };
 
 // SIGINT and SIGTERM as a flag, for loops that check it between two steps. The first signal sets
-// the flag, the second signal ends the process.
+// the flag, the second ends the process.
 void set_flag_on_stop_signals();
 bool stop_requested();
 

@@ -9,13 +9,13 @@
 
 namespace tubed::client {
 
-// The most that is in flight: this many commands or about this many bytes of commands.
+// The limit in flight: this number of commands, or about this number of bytes of commands.
 inline constexpr std::size_t kCommandsInFlight = 256;
 inline constexpr std::size_t kBytesInFlight = 256 * 1024;
 
 // Sends commands while make(commands) appends one and returns true, and passes the replies, in
-// order, to take(Reply&&), which returns Result<void>. An error of take() ends the function at
-// once; the connection is not usable then, because replies are still pending.
+// order, to take(Reply&&), which returns Result<void>. Returns an error of take() immediately; the
+// connection is then unusable, because replies are still pending.
 template <class Make, class Take>
 Result<void> pipelined(Connection& connection, Make make, Take take) {
   std::string commands;
@@ -28,7 +28,7 @@ Result<void> pipelined(Connection& connection, Make make, Take take) {
       if (more) ++in_flight;
     }
     if (!commands.empty()) TRY(connection.send(commands));
-    // Half of them stay in flight, so that the server always has work.
+    // Keeps half of them in flight, to keep the server busy.
     const std::size_t keep = more ? in_flight / 2 : 0;
     while (in_flight > keep) {
       auto reply = TRY(connection.receive());
@@ -39,8 +39,8 @@ Result<void> pipelined(Connection& connection, Make make, Take take) {
   return {};
 }
 
-// pipelined() for a known number of commands: write(i, commands) appends command i, and
-// take(i, Reply&&) gets its reply.
+// pipelined() for a known number of commands: write(i, commands) appends command i, and take(i,
+// Reply&&) gets its reply.
 template <class Write, class Take>
 Result<void> ask_each(Connection& connection, std::size_t count, Write write, Take take) {
   std::size_t asked = 0;

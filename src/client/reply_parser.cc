@@ -12,21 +12,21 @@ namespace {
 
 constexpr std::string_view kCrLf = "\r\n";
 constexpr std::string_view kTlsAlert = "\x15\x03";
-// A reply's line is a word and a few numbers, or USING and a tube's name.
+// The line of a reply is a word and a few numbers, or USING and the name of a tube.
 constexpr std::size_t kMaxLineBytes = 1024;
 
 bool is_printable(std::string_view line) {
   return std::ranges::all_of(line, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// How many numbers follow a word that announces a body: an id and the length, or the length. 0: a
-// reply with this word has no body.
+// The number of numbers after a word that announces a body: 2 for an id and the length, 1 for the
+// length. 0: replies with this word have no body.
 std::size_t numbers_before_body(std::string_view word) {
   if (word == "RESERVED" || word == "FOUND") return 2;
   return word == "OK" ? 1 : 0;
 }
 
-// Takes a space and a number off `text`. Nothing: they are not there.
+// Removes a space and a number from the start of `text`. No value: `text` does not start with them.
 std::optional<std::uint64_t> take_field(std::string_view& text) {
   if (!text.starts_with(' ')) return std::nullopt;
   text.remove_prefix(1);
@@ -56,7 +56,7 @@ Result<bool> ReplyParser::next(std::string_view& input, ReplyView& reply) {
     if (remaining_ == 0) return true;
     const std::uint64_t body_bytes = remaining_ - kCrLf.size();
     if (input.size() >= remaining_) {
-      // A length that is off by one would shift every later reply to another command.
+      // A wrong length would assign every later reply to another command.
       if (input.substr(body_bytes, kCrLf.size()) != kCrLf) return not_beanstalk(reply.line);
       reply.body = input.substr(0, std::min<std::uint64_t>(body_bytes, limits_.max_kept_bytes));
       input.remove_prefix(remaining_);

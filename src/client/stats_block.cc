@@ -15,7 +15,7 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-// Calls visit(line) for each line except the "---" that begins the block.
+// Calls visit(line) for each line except the initial "---".
 template <class Visit>
 void for_each_line(std::string_view block, Visit visit) {
   while (!block.empty()) {

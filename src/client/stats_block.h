@@ -1,6 +1,6 @@
 // StatsBlock: the lines of the replies to stats, stats-tube and stats-job; and the lists of tubes.
 //
-// Reads only the subset of YAML that servers write: one line for each key, nothing nested.
+// Reads only the subset of YAML that servers write: one line for each key, without nesting.
 // [protocol: stats] Control characters and bytes beyond ASCII become '?', because the text may be
 // printed on a terminal.
 #pragma once
@@ -17,19 +17,19 @@ class StatsBlock {
  public:
   struct Line {
     std::string key;
-    std::string value;    // without its quotes
-    bool quoted = false;  // the value is text, whatever it looks like
+    std::string value;    // without quotes
+    bool quoted = false;  // the value is text, whatever its form
   };
 
   StatsBlock() = default;
   explicit StatsBlock(std::string_view block);
 
   const std::vector<Line>& lines() const { return lines_; }
-  // Nothing: there is no such line. O(lines).
+  // No value: no such line. O(lines).
   std::optional<std::string_view> text(std::string_view key) const;
-  // Nothing: there is no such line, or its value is not a whole number.
+  // No value: no such line, or its value is not a whole number.
   std::optional<std::uint64_t> number(std::string_view key) const;
-  // number(), with 0 in place of nothing.
+  // number(), or 0 without a value.
   std::uint64_t count(std::string_view key) const { return number(key).value_or(0); }
 
  private:

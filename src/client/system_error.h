@@ -7,8 +7,8 @@
 
 namespace tubed::client {
 
-// "ATTEMPT: what errno means"; of the kind `denied` if that is a lack of permission. Call it before
-// anything else can change errno.
+// "ATTEMPT: text of errno"; of the kind `denied` if errno means a lack of permission. Call it
+// before other code can change errno.
 Error system_error(const std::string& attempt);
 
 }  // namespace tubed::client

@@ -1,17 +1,17 @@
 // The only file that includes OpenSSL's headers.
 //
-// OpenSSL reads and writes through a BIO of its own here (socket_bio): the BIO of OpenSSL calls
-// write(2), which raises SIGPIPE. It also records what the socket has said last (an errno, or its
-// end) and the first byte that the server has sent, from which the errors are made: an OpenSSL
-// error code describes a failed step, and a user needs the cause.
+// OpenSSL reads and writes through a BIO defined here (socket_bio), because its own BIO calls
+// write(2), which raises SIGPIPE. The BIO also records the last error or the end of the socket and
+// the first byte that the server has sent; error messages are made from these, since an OpenSSL
+// error code describes a failed step, but a user needs the cause.
 //
-// Every call of OpenSSL that can fail begins with an empty error queue, which each thread has.
-// OPENSSL_INIT_NO_ATEXIT: a thread that still connects at the end of the program must not lose the
-// library below it.
+// Every call of OpenSSL that can fail starts with an empty error queue; each thread has its own.
+// OPENSSL_INIT_NO_ATEXIT: a thread that is still connecting at the end of the program must not lose
+// the library.
 //
-// receive() goes on until OpenSSL has nothing more or the buffer is full, because the owner waits
-// for the socket, and the socket is silent about what OpenSSL has read ahead. An error after some
-// input is kept for the next call.
+// receive() repeats until OpenSSL has no more input or the buffer is full, because the owner waits
+// for the socket, which does not show what OpenSSL has read ahead. An error after some input is
+// kept for the next call.
 #include "client/tls.h"
 
 #include <array>
@@ -39,17 +39,15 @@ namespace tubed::client {
 namespace {
 
 // The wire form of the list of protocols, for ALPN. The second has the name CR LF, which a server
-// with TLS does not have and ignores. [RFC 7301, 3.2] For a beanstalk server without TLS it is the
-// end of a line: such a server answers the first message of the handshake at once, and otherwise it
-// would wait for that end until the timeout.
+// with TLS does not have and ignores. [RFC 7301, 3.2] For a beanstalk server without TLS it is a
+// line end: the server answers the first message of the handshake immediately, instead of waiting
+// for a line end until the timeout.
 constexpr std::array<unsigned char, 13> kProtocols{9,   'b', 'e', 'a', 'n',  's', 't',
                                                    'a', 'l', 'k', 2,   '\r', '\n'};
 
-// The types of the records with which a server may begin.
+// The types of the records that a server may send first.
 constexpr unsigned char kAlertRecord = 21;
 constexpr unsigned char kHandshakeRecord = 22;
-
-// --- The socket as OpenSSL sees it
 
 struct Socket {
   int number = -1;
@@ -118,9 +116,7 @@ BIO_METHOD* socket_method() {
   return kMethod;
 }
 
-// --- Errors
-
-// The oldest entry of the queue in words, which is the cause of the others. Empties the queue.
+// The text of the oldest entry of the queue, which is the cause of the others. Empties the queue.
 std::string openssl_reason() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
@@ -145,12 +141,10 @@ std::string date_of(const ASN1_TIME* time) {
   return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
 
-// --- The server's certificate
-
-// Why the certificate of a server is refused; SSL_get_app_data() is one of these.
+// Why a server's certificate is refused; SSL_get_app_data() points to it.
 struct Trust {
   std::string server;         // "HOST:PORT"
-  std::string expected_name;  // which the certificate must be for
+  std::string expected_name;  // for which the certificate must be valid
   std::optional<std::string> refusal;
 };
 
@@ -183,7 +177,7 @@ std::string refusal_of(X509_STORE_CTX* store, const Trust& trust) {
   }
 }
 
-// Called for each certificate that is accepted, and for the first fault.
+// Called for each accepted certificate, and for the first fault.
 int verify(int accepted, X509_STORE_CTX* store) {
   if (accepted == 1) return 1;
   const auto* const ssl = static_cast<const SSL*>(
@@ -193,8 +187,8 @@ int verify(int accepted, X509_STORE_CTX* store) {
   return 0;
 }
 
-// Sets what the certificate must be for. A name is also sent, so that the server can choose; this
-// is SSL_set_tlsext_host_name() without its cast.
+// Sets the name or IP address for which the certificate must be valid. A name is also sent, for the
+// server to choose a certificate; this is SSL_set_tlsext_host_name() without its cast.
 bool expect_name(SSL* ssl, const std::string& name) {
   X509_VERIFY_PARAM* const parameters = SSL_get0_param(ssl);
   if (parse_host(name)) {
@@ -242,8 +236,6 @@ std::string meaning_of_alert(int reason, bool has_certificate) {
 
 }  // namespace
 
-// --- The context
-
 void TlsContext::Free::operator()(ssl_ctx_st* context) const {
   SSL_CTX_free(context);
 }
@@ -264,14 +256,14 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::create(const Settings& set
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_alpn_protos(context, kProtocols.data(), kProtocols.size());
-  // A key with a passphrase is refused: OpenSSL would ask for it on the terminal.
+  // Refuses a key with a passphrase, because OpenSSL would ask for it on the terminal.
   SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
   if (settings.ca.empty()) {
     SSL_CTX_set_default_verify_paths(context);
   } else if (SSL_CTX_load_verify_file(context, settings.ca.c_str()) != 1) {
     return bad_file("CA certificates", settings.ca);
   } else {
-    // Each certificate of the file ends a chain, an intermediate one too.
+    // Each certificate of the file, even an intermediate one, ends a chain.
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
   }
   if (settings.certificate.empty()) return std::shared_ptr<const TlsContext>(created);
@@ -290,23 +282,22 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::create(const Settings& set
   return std::shared_ptr<const TlsContext>(created);
 }
 
-// --- The stream
-
 struct TlsStream::State {
   struct Free {
     void operator()(SSL* stream) const { SSL_free(stream); }
   };
 
   Result<void> handshake(Duration timeout);
-  // Of a call of OpenSSL that has failed for good. `kind` is that of SSL_get_error().
+  // Makes the error of a call of OpenSSL that has failed for good. `kind` is the result of
+  // SSL_get_error().
   Error failure(int kind);
 
   Socket socket;  // the BIO of `ssl` refers to it
-  Trust trust;    // and `ssl` to this
+  Trust trust;    // `ssl` refers to it
   std::unique_ptr<SSL, Free> ssl;
   bool has_certificate = false;
   bool established = false;
-  bool failed = false;        // nothing more can be sent, not even the end
+  bool failed = false;        // nothing can be sent, not even the end of TLS
   bool more_input = false;    // [has_input]
   bool answer_waits = false;  // [wants_room]
   std::optional<Error> late;  // for the next receive()
@@ -319,7 +310,7 @@ Error TlsStream::State::failure(int kind) {
       socket.first && (*socket.first == kHandshakeRecord || *socket.first == kAlertRecord);
   if (!established && socket.first && !is_tls) return {"the server does not speak TLS"};
   if (kind == SSL_ERROR_ZERO_RETURN) return {"the server closed a connection"};
-  // First, because OpenSSL then tries to send an alert, which may fail.
+  // Checked first, because OpenSSL then tries to send an alert, which may fail.
   if (socket.ended) {
     return {established ? "the server closed a connection without the end of TLS"
                         : "the server closed the connection during the TLS handshake"};
@@ -353,7 +344,7 @@ Result<void> TlsStream::State::handshake(Duration timeout) {
     }
   }
   established = true;
-  more_input = SSL_has_pending(ssl.get()) == 1;  // bytes that came with the end of the handshake
+  more_input = SSL_has_pending(ssl.get()) == 1;  // bytes that arrived with the end of the handshake
   return {};
 }
 
@@ -385,7 +376,7 @@ Result<TlsStream> TlsStream::open(const TlsContext& context, const Address& serv
   if (ssl == nullptr || bio == nullptr) return Error{fmt::format("no TLS: {}", openssl_reason())};
   BIO_set_data(bio, &state->socket);
   BIO_set_init(bio, 1);
-  SSL_set_bio(ssl, bio, bio);  // which owns it now
+  SSL_set_bio(ssl, bio, bio);  // now owned by `ssl`
   SSL_set_app_data(ssl, &state->trust);
   SSL_set_verify(ssl, SSL_VERIFY_PEER, verify);
   if (!expect_name(ssl, state->trust.expected_name)) {
@@ -405,10 +396,10 @@ Result<std::size_t> TlsStream::send_some(std::string_view bytes) {
     accepted += done;
     if (ok == 1) continue;
     const int kind = SSL_get_error(state_->ssl.get(), ok);
-    // It waits for input only while a handshake goes on, which it does not after open().
+    // OpenSSL waits for input only during a handshake, so never after open().
     if (kind == SSL_ERROR_WANT_WRITE || kind == SSL_ERROR_WANT_READ) break;
     const Error failure = state_->failure(kind);
-    // The server may have said why before it closed.
+    // The server may have sent the reason before it closed.
     std::array<char, 1> rest{};
     state_->late.reset();
     state_->socket.error = 0;
@@ -439,7 +430,7 @@ Result<std::string_view> TlsStream::receive(std::span<char> buffer) {
     }
     got += done;
     if (SSL_has_pending(ssl) == 0) break;
-    // Part of a record at least.
+    // At least a part of a record is left.
     state_->more_input = got == buffer.size();
   }
   return std::string_view(buffer.data(), got);

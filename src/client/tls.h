@@ -6,15 +6,15 @@
 // as much as the socket permits. Three things differ from a plain socket, and the owner must know
 // two of them:
 //
-// 1. OpenSSL reads whole records and more, so input can be here while the socket has none. The
+// 1. OpenSSL reads whole records and more, so input can be here while the socket is empty. The
 //    owner calls receive() again while has_input() is true, before it waits for the socket.
 // 2. The peer can request an answer of TLS itself (a key update). While wants_room() is true, the
 //    answer waits for room in the socket's send buffer; when it has room, the owner calls
 //    room_came() and then receive().
 // 3. A send that was accepted in part must be repeated with the same bytes; Transport does so.
 //
-// The server's certificate is always verified: its chain, its dates, and that it is for the name
-// or the IP address of the server. TLS 1.2 is the least version.
+// The server's certificate is always verified: its chain, its dates, and that it is for the name or
+// the IP address of the server. TLS 1.2 is the least version.
 #pragma once
 
 #include <chrono>
@@ -33,9 +33,9 @@ namespace tubed::client {
 // Shared by all connections of a program, and by its threads. Immutable.
 class TlsContext {
  public:
-  // Paths of PEM files; an empty text is an option that was not given.
+  // Paths of PEM files; empty: the option was not given.
   struct Settings {
-    std::string ca;           // the trusted CAs; empty: those of the system
+    std::string ca;           // the trusted CAs; empty: the system's
     std::string certificate;  // of the client, with its chain
     std::string key;          // empty: in the file of the certificate
     std::string server_name;  // to verify, and to send as SNI; empty: the host of the address
@@ -57,18 +57,19 @@ class TlsContext {
 
 class TlsStream {
  public:
-  // Does the handshake on a connected non-blocking socket, for at most `timeout`. The socket stays
-  // the caller's and must outlive the stream. The Error says in one line why there is no TLS.
+  // Performs the handshake on a connected non-blocking socket, within `timeout`. The caller keeps
+  // the socket, which must outlive the stream. The Error explains in one line why TLS failed.
   static Result<TlsStream> open(const TlsContext& context, const Address& server, int socket,
                                 std::chrono::nanoseconds timeout);
   TlsStream(TlsStream&&) noexcept;
   TlsStream& operator=(TlsStream&&) noexcept;
-  // Notifies the server of a regular end if the socket has room, without waiting.
+  // Sends the regular end of TLS if the socket has room, without waiting.
   ~TlsStream();
 
-  // Returns how many bytes were accepted, possibly 0. The next call must begin with the rest.
+  // Returns the number of bytes accepted, possibly 0. The next call must start with the remaining
+  // bytes.
   Result<std::size_t> send_some(std::string_view bytes);
-  // Fills `buffer` with all that is there. Empty: there is no input now.
+  // Fills `buffer` with the available input. Empty: no input is available now.
   Result<std::string_view> receive(std::span<char> buffer);
 
   bool has_input() const;

@@ -61,7 +61,7 @@ Result<std::string_view> Transport::receive(std::span<char> buffer) {
     return std::string_view(buffer.data(), static_cast<std::size_t>(got));
   }
   if (got == 0) {
-    // Many servers do so when a client begins without TLS.
+    // Many servers do so if a client starts without TLS.
     return Error{answered_ ? "the server closed a connection"
                            : "the server closed a connection without an answer; if it speaks TLS, "
                              "use --tls"};

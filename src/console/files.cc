@@ -1,5 +1,5 @@
-// The build makes contents.S, which has the bytes of each file twice, and rows.inc, which has a row
-// for each file: its number, its path and its type.
+// The build makes contents.S, with the plain and compressed bytes of each file, and rows.inc, with
+// a row for each file: its number, its path and its type.
 #include "console/files.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The files of the console, which are compiled into the program: those of web/, and dygraphs.
+// The files of the console, compiled into the program: the files of web/, and dygraphs.
 #pragma once
 
 #include <string>
@@ -6,16 +6,16 @@
 
 namespace tubed::console {
 
-// Everything lives as long as the program.
+// All views are valid as long as the program runs.
 struct File {
   std::string_view path;  // "/" or "/console/table.js"
-  const char* type;       // of its content
+  const char* type;       // content type
   std::string_view plain;
-  std::string_view gzip;  // the same, compressed
-  std::string tag;        // an ETag of the content, with its quotes
+  std::string_view gzip;  // the content, compressed
+  std::string tag;        // ETag of the content, with its quotes
 };
 
-// Null: there is no such file. O(files).
+// Null: no such file. O(files).
 const File* find_file(std::string_view path);
 
 }  // namespace tubed::console

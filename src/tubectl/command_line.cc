@@ -4,7 +4,7 @@
 // 2. --version and --help need no subcommand, and "version" and "help X" are other spellings of
 //    them. An unknown option or subcommand is reported, with a suggestion.
 // 3. The words before the subcommand, which are options of a connection, are put before those after
-//    it, and options::parse() assigns all of them to the options struct of the subcommand. A
+//    it, and options::parse() assigns them all to the options struct of the subcommand. A
 //    mistake becomes one line, with exit code 64.
 // 4. The options of the connection are checked together, and the files that they name are read.
 // 5. The subcommand runs. An Error that it returns means that the server is not reachable: exit
@@ -54,9 +54,7 @@ examples:
 
 tubectl help SUBCOMMAND has more of each, and so has tubectl(1).)";
 
-// --- Mistakes
-
-// Returns kExitUsage. `subcommand`: whose help is recommended; null: that of tubectl.
+// Returns kExitUsage. `subcommand`: whose help is recommended; null: the help of tubectl.
 int usage_error(std::string reason, const Subcommand* subcommand = nullptr) {
   std::ranges::replace(reason, '\n', ' ');
   const std::string name = subcommand == nullptr ? "" : fmt::format(" {}", subcommand->name);
@@ -68,8 +66,6 @@ int no_such_subcommand(std::string_view word) {
   for (const Subcommand* subcommand : subcommands()) names.emplace_back(subcommand->name);
   return usage_error(fmt::format("there is no subcommand {}{}", word, suggestion(word, names)));
 }
-
-// --- Help
 
 int print_version() {
   return print("tubectl " TUBED_VERSION "\n");
@@ -109,9 +105,7 @@ int print_help(const Subcommand& subcommand) {
                                    .footer = subcommand.footer}));
 }
 
-// --- Before the subcommand
-
-// The words up to the subcommand.
+// The words up to the subcommand, and what they ask for.
 struct Beginning {
   Words options;  // with their values
   bool is_wrong = false;
@@ -131,7 +125,7 @@ Beginning take_beginning(Words words) {
     if (piece->kind == Piece::Kind::argument) {
       beginning.subcommand = piece->text;
       beginning.rest = splitter.rest();
-      // A "--" before the subcommand ends the options that are before it.
+      // A "--" before the subcommand ends the options before it.
       beginning.options = words.first(words.size() - beginning.rest.size() - (ended ? 2 : 1));
       break;
     }
@@ -151,8 +145,6 @@ const Subcommand* subcommand_named(std::string_view name) {
   const auto found = std::ranges::find(all, name, &Subcommand::name);
   return found == all.end() ? nullptr : *found;
 }
-
-// --- Running
 
 const char* environment(const char* name) {
   return std::getenv(name);
@@ -180,7 +172,7 @@ int run_subcommand(const Subcommand& subcommand, Words words) {
   return exit_code ? exit_code.value() : fail(kExitUnavailable, exit_code.error().message);
 }
 
-// "help", and "help X" with the words after it.
+// "help", or "help X"; any words after X are ignored.
 int run_help(Words words) {
   const std::string_view name = words.empty() ? "help" : words.front();
   if (name == "help" || name == "version" || name.starts_with('-')) return print_help();
@@ -188,7 +180,7 @@ int run_help(Words words) {
   return subcommand == nullptr ? no_such_subcommand(name) : print_help(*subcommand);
 }
 
-// A mistake in the options is named first: the word for the subcommand may be the value of one.
+// Reports a mistake in the options first: the apparent subcommand may be the value of an option.
 int wrong_beginning(const Beginning& beginning, const Subcommand* subcommand) {
   Server server;
   const auto parsed = options::parse(program_options(), beginning.options, environment, &server);

@@ -1,7 +1,5 @@
-// The command line of tubectl: parses it by the table of subcommands and runs the named subcommand.
-//
-// Parses the arguments, runs the named subcommand and returns the exit code of the process. All
-// output of mistakes goes to standard error and ends with the command that prints the help.
+// The command line of tubectl: parses the arguments by the table of subcommands and runs the named
+// subcommand. All mistakes are reported on standard error, with the command that prints the help.
 #pragma once
 
 namespace tubed::tubectl {

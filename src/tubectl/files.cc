@@ -1,8 +1,8 @@
 // LineInput reads pieces of kPieceBytes into one string and returns views into it. taken_ is the
-// offset of the first byte that no line has covered; the bytes before it are dropped only when more
-// input is read, so that a view stays valid until the next call. The memory is bounded by the
-// longest allowed line plus one piece. A line that is too long is returned cut, and the rest of it
-// is dropped on the next call, not at once, because rest() may still need it.
+// offset of the first byte after the returned lines; the bytes before it are dropped only when more
+// input is read, so a view stays valid until the next call. The memory is bounded by the longest
+// allowed line plus one piece. A line that is too long is returned cut. The rest of it is dropped
+// on the next call, because rest() may still need it.
 #include "tubectl/files.h"
 
 #include <algorithm>

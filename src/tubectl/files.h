@@ -1,5 +1,5 @@
-// Files: lines of a file or of standard input, read one by one in bounded memory; and the sync of a
-// directory that makes a new file durable.
+// Files: reads a file or standard input line by line in bounded memory, and syncs a directory to
+// make a new file durable.
 #pragma once
 
 #include <cstddef>
@@ -14,54 +14,55 @@
 
 namespace tubed::tubectl {
 
-// Owns the file. Not for standard input that other code reads as well. An Error of its functions
-// names the input and the system's reason.
+// Owns the file. No other code may read standard input meanwhile. Errors name the input and the
+// system's reason.
 class LineInput {
  public:
   // "-" is standard input.
   static Result<LineInput> open(const std::string& path);
 
   struct Line {
-    std::string_view text;  // without its end; valid until the next call
+    std::string_view text;  // without its line end; valid until the next call
     bool too_long =
         false;  // `text` is only the beginning; next() continues with the following line
   };
-  // The next line, of at most `most` bytes; the last line may lack its end. Waits for it. Nothing:
-  // the input has ended.
+  // Waits for the next line and returns at most `most` bytes of it; the last line may lack its line
+  // end. No value: the input has ended.
   Result<std::optional<Line>> next(std::size_t most);
-  // As if next() had been called until the line with that number.
+  // Skips lines up to the line with that number, as if next() had been called.
   Result<void> pass_over(std::uint64_t lines);
-  // The number of the line that next() gave last; the first is 1.
+  // The number of the line that next() returned last; the first is 1.
   std::uint64_t number() const { return number_; }
-  // next() will not wait for long: there is more.
+  // True if more input is available: next() will hardly wait.
   bool ready() const;
   // True for input that can be read only once, such as a pipe.
   bool is_stream() const { return stream_; }
-  // Passes visit() the input after the last line, in pieces, first the part of that line beyond
-  // `most`.
+  // Passes the input after the last line to visit(), in pieces. It begins with the part of that
+  // line beyond `most`.
   Result<void> rest(const std::function<Result<void>(std::string_view piece)>& visit);
 
  private:
   LineInput(std::string name, os::Descriptor file);
 
   int descriptor() const;
-  // False: it has ended. Appends one piece to input_; invalidates the view of the last line.
+  // Appends one piece to input_; invalidates the view of the last line. Returns false at the end of
+  // the input.
   Result<bool> read();
-  // Costs the bytes that remain, so it is called once for each piece and not for each line.
+  // Moves the remaining bytes, so it is called for each piece and not for each line.
   void drop_taken();
-  // Passes over what the last line had beyond its `most`.
+  // Skips the rest of a line that was returned cut.
   Result<void> drop_cut();
 
   std::string name_;
-  os::Descriptor file_;  // none: standard input
+  os::Descriptor file_;  // empty: standard input
   bool stream_;
   std::string input_;
-  std::size_t taken_ = 0;  // of input_
+  std::size_t taken_ = 0;  // prefix of input_ that was returned
   bool cut_ = false;       // taken_ is within a line
   std::uint64_t number_ = 0;
 };
 
-// After it the name of `file`, which was just created, survives a power loss.
+// Makes the name of `file`, which was just created, survive a power loss.
 Result<void> sync_directory_of(const std::string& file);
 
 }  // namespace tubed::tubectl

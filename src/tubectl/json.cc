@@ -20,15 +20,15 @@ std::optional<double> parse_fraction(std::string_view text) {
   return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
 }
 
-// The type of a line of stats: that of its key, or, of a key that is not known to be text, that of
-// its form. A value that is neither a number nor a truth value is text.
+// The type of a line of stats depends on its key; for a key that is not known to be text, on its
+// value. A value that is neither a number nor a truth value is text.
 Json value_of(const client::StatsBlock::Line& line) {
   if (line.quoted || protocol::is_text_member(line.key)) return line.value;
   if (line.value == "true") return true;
   if (line.value == "false") return false;
-  // Whole numbers stay exact as long as 64 bits hold them.
+  // Whole numbers are exact up to 64 bits.
   if (const auto whole = parse_number<std::uint64_t>(line.value)) return *whole;
-  // `inf` and `nan` are texts, such as the name of a group.
+  // `inf` and `nan` are text, such as the name of a group.
   const bool has_digit = line.value.find_first_of("0123456789") != line.value.npos ||
                          TUBED_PLANTED(infinity_is_a_number);
   const auto fraction = has_digit ? parse_fraction(line.value) : std::nullopt;

@@ -1,4 +1,4 @@
-// The JSON of statistics. The values, and the lines of jobs, are those of json/.
+// Statistics as JSON. json/ has the values, and the lines of jobs.
 #pragma once
 
 #include <string>
@@ -15,12 +15,13 @@ using json::set_body;
 using json::to_base64;
 using json::to_line;
 
-// stats and stats-tube, with the keys of the server. Numbers and truth values are not text.
+// stats and stats-tube, with the keys of the server. Numbers and truth values are JSON numbers and
+// booleans.
 Json stats_json(const client::StatsBlock& stats);
-// stats-job, with the keys that all of tubectl uses: id, tube, state, priority, age, delay, ttr,
-// time_left, reserves, timeouts, releases, buries, kicks.
+// stats-job, with the keys that tubectl uses throughout: id, tube, state, priority, age, delay,
+// ttr, time_left, reserves, timeouts, releases, buries, kicks.
 Json job_json(const client::StatsBlock& job);
-// A line for each key, the values aligned, for people.
+// A line for each key, with aligned values, as text for users.
 std::string aligned_lines(const Json& object);
 
 }  // namespace tubed::tubectl

@@ -1,5 +1,5 @@
 // The pages of list-jobs and list-clients: `next` and the place at which the next page begins, the
-// names of the columns, and a line for each item, in words. A later server may have more columns.
+// names of the columns, and a line of words for each item. A later server may have more columns.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace tubed::tubectl {
 
 struct ListPage {
-  std::uint64_t next = 0;  // 0: this is the last page
+  std::uint64_t next = 0;  // 0: the last page
   std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> lines;  // the words of each; columns[i] names word i
+  std::vector<std::vector<std::string>> lines;  // the words of each line; columns[i] names word i
 };
 
 // No value: the block has no columns.
 std::optional<ListPage> read_page(std::string_view block);
 
-// A word as JSON: a number if it is one.
+// Returns a number if the word is a number, else text.
 Json number_or_text(const std::string& word);
 
 }  // namespace tubed::tubectl

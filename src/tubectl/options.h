@@ -1,6 +1,6 @@
 // The options of tubectl as data: the rows of options/row.h, with the types of values that only
-// tubectl has, and one Subcommand for each subcommand. The command line is parsed by them
-// (command_line.cc), and the help, the completions and the documentation are made from them.
+// tubectl has, and one Subcommand for each subcommand. command_line.cc parses the command line by
+// these rows, and the help, the completions and the documentation are made from them.
 #pragma once
 
 #include <memory>
@@ -27,16 +27,14 @@ using options::text;
 using options::time;
 using options::ValueType;
 
-// --- What an option takes
-
-// Each says what is wrong with a value.
+// Each returns what is wrong with the value.
 Result<void> check_address(std::string_view text);
 Result<void> check_unix_socket(std::string_view text);
 Result<void> check_tube(std::string_view text);
 Result<void> check_job_id(std::string_view text);
 Result<void> check_job_or_tube(std::string_view text);
 
-// Where a server listens.
+// The address of a server.
 inline constexpr ValueType kAddress{
     .kind = ValueType::Kind::text, .placeholder = "ADDRESS", .check = check_address};
 // unix:PATH or an absolute path.
@@ -45,19 +43,16 @@ inline constexpr ValueType kUnixSocket{
 // A tube's name [protocol: Name convention].
 inline constexpr ValueType kTube{
     .kind = ValueType::Kind::tube, .placeholder = "TUBE", .check = check_tube};
-// A job's id, or "-" for ids on standard input.
+// The id of a job, or "-" for ids on standard input.
 inline constexpr ValueType kJobId{
     .kind = ValueType::Kind::text, .placeholder = "ID", .check = check_job_id};
-// The same, or a tube's name; the subcommand decides later which one a word is.
+// An id, "-" or the name of a tube; the subcommand decides later which it is.
 inline constexpr ValueType kJobOrTube{
     .kind = ValueType::Kind::text, .placeholder = "ID", .check = check_job_or_tube};
 
-// --- Subcommands
-
 struct Server;
 
-// A row of the table of subcommands. make_options() and run() are a pair: run() receives what
-// make_options() has made.
+// A row of the table of subcommands. run() takes the options that make_options() has made.
 struct Subcommand {
   std::string_view name;
   std::string_view group;  // the heading in the help of tubectl
@@ -65,16 +60,17 @@ struct Subcommand {
   std::span<const OptionRow> options;
   std::string_view footer;  // of its help
 
-  // Of a subcommand that runs a program: the words after it, which no option may be taken from.
+  // For a subcommand that runs a program: the words after the program, which are not options of
+  // tubectl.
   std::vector<std::string>& (*program_arguments)(void* options) = nullptr;
 
-  // Filled in by runs<>(). [server.h]
-  // Of a subcommand that contacts a server: how it is admitted, and where these options are stored.
+  // Set by runs<>(), for a subcommand that contacts a server: the options of the connection, and
+  // where they are stored. [server.h]
   std::span<const OptionRow> connection_options{};
   Server* (*server)(void* options) = nullptr;
-  // A new options struct, with its defaults.
+  // Makes an options struct with its defaults.
   std::shared_ptr<void> (*make_options)() = nullptr;
-  // Runs the subcommand and returns the exit code. An Error: the server is not reachable any more.
+  // Runs the subcommand and returns the exit code. An Error: the server is not reachable.
   Result<int> (*run)(void* options) = nullptr;
 };
 

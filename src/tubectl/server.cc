@@ -18,14 +18,14 @@
 namespace tubed::tubectl {
 namespace {
 
-// The address with the option --tls.
+// The address, with the option --tls applied.
 Result<client::Address> address_of(const Server& server) {
   auto address = TRY(client::parse_address(server.text));
   address.tls = address.tls || server.tls;
   return address;
 }
 
-// TUBED_CA is for the connections with TLS, and says nothing about the others.
+// TUBED_CA is used by connections with TLS and ignored by others.
 bool is_from_environment(const std::string& ca) {
   const char* const value = std::getenv("TUBED_CA");
   return value != nullptr && ca == value;

@@ -1,8 +1,8 @@
-// Server: how a subcommand reaches its server. A subcommand that has a member `server` gets the
-// options of a connection by runs<>().
+// Server: how a subcommand reaches its server. runs<>() gives the options of a connection to a
+// subcommand whose options have a member `server`.
 //
-// The options are checked together when the command line is parsed (check), and the files that they
-// name are read once, before the subcommand runs (prepare). So a subcommand only connects.
+// When the command line is parsed, check() checks the options together; before the subcommand runs,
+// prepare() reads the files that they name. The subcommand itself only connects.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace tubed::tubectl {
 
 struct Server {
-  std::string text = "127.0.0.1:11300";  // as -s, --server or TUBED_SERVER say
+  std::string text = "127.0.0.1:11300";  // from -s, --server or TUBED_SERVER
   bool tls = false;
   std::string ca;
   std::string certificate;
@@ -26,8 +26,6 @@ struct Server {
 
   client::Target target;  // made by prepare()
 };
-
-// --- Options
 
 inline constexpr OptionRow kServerOption =
     option<&Server::text>({.names = "-s,--server",
@@ -45,7 +43,7 @@ constexpr OptionRow server_option() {
 
 inline constexpr std::string_view kConnectionGroup = "To be admitted to the server";
 
-// The other options of a connection. The path leads to a Server; an empty path begins there.
+// The other options of a connection. The path leads to a Server; an empty path starts there.
 template <auto... kPath>
 inline constexpr std::array kConnectionOptions{
     option<kPath..., &Server::tls>(
@@ -75,7 +73,7 @@ inline constexpr std::array kConnectionOptions{
                                            .group = kConnectionGroup}),
 };
 
-// Fills in what runs the subcommand: kRun(Options&).
+// Fills in the functions of the subcommand, which runs kRun(Options&).
 template <class Options, auto kRun>
 constexpr Subcommand runs(Subcommand subcommand) {
   subcommand.make_options = [] { return std::shared_ptr<void>(std::make_shared<Options>()); };
@@ -89,12 +87,10 @@ constexpr Subcommand runs(Subcommand subcommand) {
   return subcommand;
 }
 
-// --- Connecting
-
-// An Error: options that contradict each other or the address; the message is for the user.
+// Fails, with a message for the user, if options contradict each other or the address.
 // Precondition: the address is valid.
 Result<void> check(const Server& server);
-// Reads the files and makes `target`. Returns 0, or the exit code after printing why it could not.
+// Reads the files and makes `target`. Returns 0, or the exit code after printing the error.
 // Precondition: check() has succeeded.
 int prepare(Server& server);
 

@@ -28,12 +28,12 @@ TubeCounts counts_of(const client::StatsBlock& stats) {
           .deleted_jobs = stats.count("cmd-delete")};
 }
 
-// A refusal, as an Error: without statistics no caller can continue.
+// Converts a refusal to an Error: without statistics no caller can continue.
 Error no_stats(const char* command, const client::Reply& answer) {
   return Error{fmt::format("{}: {}", command, meaning_of(answer))};
 }
 
-// A counter that is smaller than before started again at 0: the tube was removed and created
+// A counter that has decreased started again at 0, because the tube was removed and created
 // meanwhile.
 double rate(std::uint64_t before, std::uint64_t after, double seconds) {
   const std::uint64_t more = after >= before ? after - before : after;
@@ -47,9 +47,9 @@ const TubeCounts* Snapshot::find(std::string_view tube) const {
   return found != tubes.end() && found->name == tube ? &*found : nullptr;
 }
 
-// A tube that is removed between list-tubes and its stats-tube is left out, and without `only` also
-// a tube that the role of this client may not use. The time is that of the
-// end, because the counters of the last tubes are that recent.
+// Omits a tube that is removed between list-tubes and its stats-tube; without `only`, also a tube
+// that the client's role may not use. The time is taken at the end, because the counters of the
+// last tubes are that recent.
 Result<Snapshot> take_snapshot(client::Connection& connection,
                                const std::vector<std::string>& only) {
   Snapshot snapshot;

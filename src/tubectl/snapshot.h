@@ -25,14 +25,14 @@ struct TubeCounts {
   std::uint64_t urgent = 0;
   std::uint64_t reserved = 0;
   std::uint64_t delayed = 0;
-  std::uint64_t held = 0;  // of the delayed jobs those that wait for a group
+  std::uint64_t held = 0;  // delayed jobs that a group holds
   std::uint64_t buried = 0;
   std::uint64_t using_it = 0;
   std::uint64_t watching = 0;
   std::uint64_t waiting = 0;
   std::uint64_t pause_seconds_left = 0;
   std::uint64_t total_jobs = 0;    // put since the tube was created
-  std::uint64_t deleted_jobs = 0;  // since then
+  std::uint64_t deleted_jobs = 0;  // deleted since the tube was created
 };
 
 struct Snapshot {
@@ -40,23 +40,23 @@ struct Snapshot {
   client::StatsBlock server;
   std::vector<TubeCounts> tubes;  // by name
 
-  // Null: there was no such tube. O(log tubes).
+  // Null: no such tube. O(log tubes).
   const TubeCounts* find(std::string_view tube) const;
 };
 
-// Jobs a second.
+// Jobs per second.
 struct Rates {
   double puts = 0;
   double deletes = 0;
 };
 
-// Of all tubes, or of the named tubes that exist. Pipelines its commands. An Error: the connection
-// is lost, or the server refuses, for example because it has too many connections.
+// Takes a snapshot of all tubes, or of the named tubes that exist; pipelined. Fails if the
+// connection is lost or the server refuses, for example because it has too many connections.
 Result<Snapshot> take_snapshot(client::Connection& connection,
                                const std::vector<std::string>& only = {});
 
-// Between two looks at the same tube. A tube that was gone meanwhile counts from its new beginning;
-// `before` null: it was not there.
+// The rates between two snapshots of a tube. A tube that was created meanwhile (`before` is null),
+// or removed and created again, counts from its beginning.
 Rates rates_between(const TubeCounts* before, const TubeCounts& after, double seconds);
 
 }  // namespace tubed::tubectl

@@ -1,8 +1,8 @@
-// Four independent parts: the check of UTF-8 and the escaping of text for a terminal; the decision
-// whether colours are wanted; the layout of tables, which needs all rows before the first line can
-// be written; and the interaction, a progress bar or a changing line on standard error and a
-// question on /dev/tty. The progress bar appears only after half a second and is erased in the
-// destructor, so that it never mixes with results.
+// Four independent parts: checking UTF-8 and escaping text for a terminal; deciding whether colours
+// are wanted; laying out tables, which needs all rows before the first line can be written; and the
+// interaction: a progress bar or a changing line on standard error, and a question on /dev/tty. The
+// progress bar appears only after half a second and is erased in the destructor, so it never mixes
+// with results.
 #include "tubectl/terminal.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kShownEvery{100};
 constexpr std::size_t kBarWidth = 30;
 constexpr std::size_t kUsualColumns = 80;
 
-// Escape sequences of ECMA-48, which every terminal that shows colours supports.
+// Escape sequences of ECMA-48, which every terminal with colours supports.
 std::string_view sequence_of(Style style) {
   switch (style) {
     case Style::plain:
@@ -47,7 +47,7 @@ std::string_view sequence_of(Style style) {
   return "";
 }
 
-// Of a whole character. Those of the second kind (U+0080 to U+009F) are control characters as well.
+// Takes a whole character. U+0080 to U+009F are control characters as well.
 bool is_control_character(std::string_view character) {
   const auto first = static_cast<unsigned char>(character.front());
   if (character.size() == 1) return first < 0x20 || first == 0x7f;
@@ -91,7 +91,7 @@ std::string one_line(std::string_view text) {
 }
 
 bool colours_unwanted() {
-  // [no-color.org] counts when it is set and not empty.
+  // [no-color.org] The variable counts if it is set and not empty.
   const char* const no_color = std::getenv("NO_COLOR");
   return no_color != nullptr && *no_color != '\0';
 }
@@ -157,7 +157,7 @@ Progress::~Progress() {
   if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
-// Returns early without a system call when it is not yet time for the next update.
+// Returns without a system call until the next update is due.
 void Progress::show(std::uint64_t done) {
   if (!wanted_) return;
   const auto now = Clock::now();
@@ -183,8 +183,8 @@ void StatusLine::clear() {
   if (!std::exchange(shown_, {}).empty()) std::fputs("\r\x1b[K", stderr);
 }
 
-// A line that is wrapped could not be taken away. A cut within a character is repaired by the next
-// text or the end.
+// Cuts the text, because a wrapped line cannot be erased. A cut within a character is repaired by
+// the next text or at the end.
 void StatusLine::show(std::string_view text) {
   if (!wanted_) return;
   winsize window{};
@@ -197,7 +197,7 @@ void StatusLine::show(std::string_view text) {
 }
 
 Result<bool> confirm(const std::string& question) {
-  // Not standard input: that may be the jobs.
+  // Not standard input, which may contain the jobs.
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };

@@ -1,8 +1,8 @@
-// Terminal: output for people: safe text, colours, tables, a progress line, a question.
+// Terminal: output for users: safe text, colours, tables, a progress line, a question.
 //
-// Nothing here writes to standard output: the functions return text for it. Text
-// from the server passes through escaped() before it reaches a terminal, since a job's body may
-// contain escape sequences that change the terminal's state.
+// Nothing here writes to standard output; the functions return text for it. Text from the server
+// passes through escaped() before it reaches a terminal, since a job's body may contain escape
+// sequences that change the terminal's state.
 #pragma once
 
 #include <chrono>
@@ -18,27 +18,22 @@
 
 namespace tubed::tubectl {
 
-// --- Text
-
-// Text of others for a terminal, which would obey some of it: control characters, and bytes that
-// are no UTF-8, become \r or \x1b. Line ends and tabs stay.
+// Makes untrusted text safe for a terminal: control characters, and bytes that are not UTF-8,
+// become escapes such as \r or \x1b. Line ends and tabs are kept.
 std::string escaped(std::string_view text);
-// The same for a part of a line: line ends and tabs become \n and \t.
+// As escaped(), for a part of a line: line ends and tabs become \n and \t.
 std::string one_line(std::string_view text);
 
-// --- Colours
-
-// Colours are for a terminal whose user has not set NO_COLOR.
+// Colours are used on a terminal unless the user has set NO_COLOR.
 enum class Style : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
 
-// That user did.
+// True if the user has set NO_COLOR.
 bool colours_unwanted();
 
-// Decides once, for one descriptor, whether text is coloured; the text is returned unchanged if
-// not.
+// Decides once, for one descriptor, whether text is coloured. If not, text is returned unchanged.
 class Paint {
  public:
-  // Paints if `descriptor` is such a terminal.
+  // Uses colours if `descriptor` is a terminal that shows them and the user has not set NO_COLOR.
   static Paint for_descriptor(int descriptor);
 
   std::string operator()(Style style, std::string_view text) const;
@@ -48,14 +43,12 @@ class Paint {
   bool paints_;
 };
 
-// --- Tables
-
 // Rows in columns, each as wide as its widest cell.
 class TextTable {
  public:
   struct Column {
     std::string title;
-    bool right = false;  // numbers
+    bool right = false;  // aligned right, for numbers
   };
   struct Cell {
     std::string text;
@@ -64,7 +57,7 @@ class TextTable {
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // Precondition: as many cells as columns.
+  // Precondition: the row has a cell for each column.
   void add(std::vector<Cell> row);
   // The titles and the rows, a line each.
   std::string text(const Paint& paint) const;
@@ -74,18 +67,17 @@ class TextTable {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// --- Bodies, progress and questions
-
-// A body as standard output is to have it: its bytes, and a line end if it is one of several. A
-// terminal gets escaped() text that ends its line, unless `raw`.
+// A body for standard output: its bytes, followed by a line end if it is one of several. On a
+// terminal it is escaped() and ends with a line end, unless `raw`.
 std::string shown_body(std::string body, bool several, bool raw);
 
-// A bar on standard error, several times a second; none if that is no terminal, or for a short run.
+// A bar on standard error, updated several times a second; none if that is not a terminal, or for a
+// short run.
 class Progress {
  public:
-  // `label`: "clearing". `total` 0: the number is not known.
+  // `label`: such as "clearing". `total` is 0 if unknown.
   Progress(std::string label, std::uint64_t total);
-  // Takes the bar away.
+  // Erases the bar.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -103,7 +95,8 @@ class Progress {
   Clock::time_point next_;
 };
 
-// A line on standard error that changes, such as what is waited for; none if that is no terminal.
+// A changing line on standard error, such as the condition of a wait; none if that is not a
+// terminal.
 class StatusLine {
  public:
   StatusLine();
@@ -111,9 +104,9 @@ class StatusLine {
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
-  // `text` is of one line; its beginning is shown if the terminal has fewer columns.
+  // `text` is a single line, cut to the width of the terminal.
   void show(std::string_view text);
-  // Takes the line away before something else is printed.
+  // Erases the line, before other output is printed.
   void clear();
 
  private:

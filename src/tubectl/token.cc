@@ -24,7 +24,7 @@ constexpr std::string_view kPrefix = "tbd_";
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr mode_t kOthers = 0007;
 
-// As much as shows that a line is too long.
+// Reads enough to find out whether the line is too long.
 Result<std::string> read_beginning(int file, const std::string& name) {
   std::array<char, kMaxTokenBytes + 3> bytes{};
   std::size_t size = 0;
@@ -40,7 +40,7 @@ Result<std::string> read_beginning(int file, const std::string& name) {
   return std::string(bytes.data(), size);
 }
 
-// The Error does not show what it has read: it is, or was to be, a secret.
+// The Error does not include the text, which is or was meant to be a secret.
 Result<std::string> checked(std::string text, const std::string& name) {
   if (text.ends_with('\n')) text.pop_back();
   const auto no_token = [&name](std::string_view why) {

@@ -1,6 +1,6 @@
-// Alerts: everything that deserves attention, in plain words. Computed from the store every two
-// seconds, whatever view is shown: the navigation has their number, and screen readers read out new
-// alerts.
+// Alerts: everything that needs attention, in plain words. Computed from the store every two
+// seconds, whatever view is shown: the navigation shows their number, and screen readers read out
+// new alerts.
 
 import { cluster } from "./cluster.js";
 import { bytes, duration, number, plural, visible } from "./format.js";
@@ -13,13 +13,14 @@ const kIdleMs = 30_000;            // ready jobs and no reservation for this lon
 const kUnwatchedMs = 5000;         // ready jobs and no worker for this long
 const kBuriedWindowMs = 5 * 60_000;
 const kOldSeconds = 15 * 60;
-const kSilentMs = 10_000;          // of a member of the cluster
-const kFullLog = 0.5;              // of the raft log
-const kFull = 0.8;                 // the part of a limit that deserves attention
+const kSilentMs = 10_000;          // a member of the cluster without contact for this long
+const kFullLog = 0.5;              // share of the raft log's limit
+const kFull = 0.8;                 // share of a limit that needs attention
 const kVeryFull = 0.95;
 const kRank = { error: 0, warning: 1, info: 2 };
 
-// An alert is {key, level, weight, text(), link()}: with thousands of tubes most are never shown.
+// An alert is {key, level, weight, text(), link()}. Texts are made on demand, because with
+// thousands of tubes most alerts are never shown.
 export const alerts = {
   list: [],
   computedAt: 0,
@@ -30,7 +31,7 @@ export const alerts = {
     this.seen = null;
   },
 
-  // True if the alerts were computed again.
+  // Returns true if the alerts were computed again.
   update() {
     const now = Date.now();
     if (!store.server || now - this.computedAt < kEveryMs) return false;
@@ -145,7 +146,7 @@ function idleText(tube) {
   return `${visible(tube.name)}: ${number(tube.ready)} ready, ${why}.`;
 }
 
-// How many more jobs are buried than at the start of the previous window.
+// The increase of buried jobs since the start of the previous window.
 function buriedGrowth(tube, now) {
   const marks = (tube.buriedMarks ??= { since: now, before: tube.buried, current: tube.buried });
   if (now - marks.since > kBuriedWindowMs) {

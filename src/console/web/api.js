@@ -1,5 +1,5 @@
-// Requests to the HTTP API. A failure is an ApiError with the detail of the problem document.
-// The token of the sign-in form is kept in sessionStorage only.
+// Requests to the HTTP API. A failure is an ApiError with the detail of the problem document. The
+// token of the sign-in form is kept in sessionStorage only.
 
 const kBase = "/api/v1";
 const kTokenKey = "tubed.token";
@@ -27,7 +27,7 @@ export const auth = {
 };
 
 // path`/tubes/${name}/jobs`: the values are percent-encoded. Browsers resolve the segments "." and
-// "..", however they are encoded: the address would be that of something else.
+// "..", however they are encoded, and would address something else.
 export function path(strings, ...values) {
   if (values.some((value) => value === "." || value === "..")) {
     throw new Error("A tube with this name has no address: use tubectl or the protocol.");
@@ -93,7 +93,7 @@ export async function jobBody(id, signal, most = Infinity) {
   return { size: data.length, data };
 }
 
-// Too many requests at once are refused with 503; such a request may be sent again.
+// The server refuses too many requests at once with 503; such a request may be sent again.
 export function isBusy(error) {
   return error instanceof ApiError && error.status === 503 && error.reply !== "DRAINING"
     && error.type !== "urn:tubed:problem:not-the-leader";

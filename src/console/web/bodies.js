@@ -1,4 +1,4 @@
-// Bodies of jobs that have been read, newest last, up to a bound of memory. A body never changes.
+// Bodies of jobs that were read, newest last, bounded in memory. A body never changes.
 
 import { jobBody } from "./api.js";
 

@@ -18,9 +18,8 @@ export function decodeText(data) {
   }
 }
 
-// JSON with line breaks and indents. Numbers and strings stay as they are in the body: the values
-// that JSON.parse returns have lost digits of large numbers. Null if the text is not JSON, or would
-// become too long.
+// JSON with line breaks and indents. Numbers and strings are copied from the body, because
+// JSON.parse loses digits of large numbers. Null if the text is not JSON, or would become too long.
 export function prettyJson(text) {
   if (text.length > kMostJson || !/^\s*[[{]/.test(text)) return null;
   try {
@@ -51,7 +50,7 @@ export function prettyJson(text) {
   return result;
 }
 
-// Lines of "offset  16 bytes in hex  the same as ASCII".
+// Lines of "offset  16 bytes in hex  the same bytes as ASCII".
 export function hexDump(data, from, to) {
   const lines = [];
   for (let offset = from; offset < to; offset += 16) {
@@ -71,7 +70,7 @@ export function hexDump(data, from, to) {
   return lines.join("\n");
 }
 
-// One line that shows how a body begins.
+// The beginning of a body, in one line.
 export function snippet(data) {
   if (data.length === 0) return "(empty)";
   const text = decodeText(data.subarray(0, 400)) ?? decodeText(data.subarray(0, cut(data, 400)));

@@ -1,5 +1,5 @@
-// A chart of samples over time, drawn by dygraphs. dygraphs' own legend sets style attributes in
-// HTML, which the Content-Security-Policy forbids: it is taken out, and this file has its own.
+// A chart of samples over time, drawn by dygraphs. The legend of dygraphs sets style attributes in
+// HTML, which the Content-Security-Policy forbids: this file replaces it with a legend of its own.
 
 import { h, setText } from "./dom.js";
 import { date, short } from "./format.js";
@@ -35,8 +35,8 @@ function cssColor(name) {
 }
 
 export class Chart {
-  // series: [{key, label, color}], format(value) for the legend, binary: the axis counts bytes, whole:
-  // the values have no fractions, and neither has the axis
+  // series: [{key, label, color}], format(value) for the legend, binary: the axis counts bytes,
+  // whole: neither the values nor the axis have fractions
   constructor({ name, title, series, format, binary = false, whole = false }) {
     Object.assign(this, { name, title, series, format, binary });
     this.axisFormat = binary ? format : (value) => (whole && value % 1 !== 0 ? "" : short(value));

@@ -1,6 +1,6 @@
-// The cluster, if the server is a node of one: read every two seconds, for the view of its nodes,
-// the notice on every page and the alerts. The stream of events says whether there is a cluster:
-// nothing is requested from a server that is in none.
+// The cluster, if the server is a node of a cluster: read every two seconds, for the view of its
+// nodes, the notice on every page and the alerts. The stream of events tells whether the server is
+// in a cluster; otherwise nothing is requested.
 
 import { detailOf, get } from "./api.js";
 import { Poller } from "./poller.js";
@@ -12,7 +12,7 @@ class Cluster {
   constructor() {
     this.listeners = new Set();
     this.state = null;     // the last answer of GET /cluster
-    this.problem = "";     // why the last request failed; "": it did not
+    this.problem = "";     // why the last request failed; "" if it did not
     this.poller = null;
   }
 
@@ -20,13 +20,13 @@ class Cluster {
     return store.server?.["cluster-name"] !== undefined;
   }
 
-  // Returns the function that ends it.
+  // Returns a function that ends the subscription.
   subscribe(listener) {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  // After each event of the stream.
+  // Called after each event of the stream.
   update() {
     if (this.exists === (this.poller !== null)) return;
     if (this.exists) {

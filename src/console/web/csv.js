@@ -1,5 +1,5 @@
-// Tables as CSV files (RFC 4180). Text that a spreadsheet would take for a formula gets a quote
-// before it.
+// Tables as CSV files (RFC 4180). Text that a spreadsheet would take for a formula is preceded by a
+// quote.
 
 function field(value) {
   if (value === undefined || value === null) return "";

@@ -1,5 +1,5 @@
-// Dialogs: a question with one answer, a form, or any content. Each is a modal <dialog>; Esc
-// closes it, and the focus returns to where it was.
+// Dialogs: a question with one answer, a form, or any content. Each is a modal <dialog>; Esc closes
+// it, and the focus returns to the previous element.
 
 import { h, iconButton } from "./dom.js";
 import { detailOf } from "./api.js";
@@ -51,7 +51,7 @@ function fieldElement(field) {
     box ? [input, label, help] : [label, input, help]) };
 }
 
-// A form of fields, in a dialog or on a page. `submit(values)` may throw: its message is shown.
+// A form of fields, in a dialog or on a page. If `submit(values)` throws, the message is shown.
 export function formElement({ fields, action, danger, submit, extra, onCancel }) {
   const elements = fields.map(fieldElement);
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
@@ -97,7 +97,7 @@ export function askForm({ title, text, name, submit, ...rest }) {
   return dialog;
 }
 
-// A question whose answer is an action or nothing. The focus is on Cancel.
+// A question with an action as its only answer besides Cancel, which has the focus.
 export function confirmAction({ title, text, action, danger = true, name = "confirm", run }) {
   askForm({ title, text, action, danger, name, fields: [], submit: run })
     .querySelector("[data-action=cancel]").focus();

@@ -1,5 +1,5 @@
-// Builds elements. A string becomes a text node, never HTML, so nothing that the server sends can
-// become markup.
+// Builds elements. A string becomes a text node, never HTML: text of the server cannot become
+// markup.
 
 const kProperties = new Set(["value", "checked", "disabled", "hidden", "indeterminate", "open"]);
 
@@ -30,7 +30,7 @@ export function replace(element, ...children) {
   return append(element, children);
 }
 
-// Writes the text only if it differs: a table of live numbers mostly does not change.
+// Writes the text only if it differs, because most live numbers of a table do not change.
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -1,11 +1,11 @@
 // The stream of events: one long answer to GET /events, read by fetch, because EventSource cannot
-// send a token. A lost stream is opened again after a growing pause. A page that is hidden for a
-// while closes its stream: browsers share six connections among all pages of a server.
+// send a token. A lost stream is reopened after a growing pause. A page that is hidden for a while
+// closes its stream, because a browser shares six connections among all pages of a server.
 
 import { ApiError, auth, detailOf, send } from "./api.js";
 
 const kPausesMs = [500, 1000, 2000, 4000, 8000, 15000];
-const kSilenceMs = 10_000;  // the server sends something every second
+const kSilenceMs = 10_000;  // the server sends data every second
 const kHiddenMs = 10_000;
 
 export class EventStream {

@@ -1,6 +1,6 @@
-// Numbers, sizes, times and hostile text as a person reads them.
+// Formats numbers, sizes, times and hostile text for users.
 
-// Made when they are first needed: that takes a while.
+// Made on first use, because that takes a while.
 const formats = {
   get whole() {
     return define(this, "whole", new Intl.NumberFormat("en"));
@@ -29,7 +29,7 @@ export function number(value) {
   return typeof value === "number" && Number.isFinite(value) ? formats.whole.format(value) : kNone;
 }
 
-// A number of an answer with all its digits.
+// A number with all its digits.
 export function exact(value) {
   return formats.exact.format(value);
 }
@@ -76,7 +76,7 @@ function twoUnits(seconds, big, bigName, small, smallName) {
   return rest === 0 ? first : `${first} ${rest} ${smallName}`;
 }
 
-// A short time with its precision, for latencies: 2.5 ms, 1.2 s, 3 min. 0 is one not known.
+// A short time with its precision, for latencies: 2.5 ms, 1.2 s, 3 min. 0 means unknown.
 export function latency(seconds) {
   if (!(seconds > 0)) return kNone;
   if (seconds < 0.001) return `${formats.tenths.format(seconds * 1e6)} µs`;
@@ -93,7 +93,7 @@ export function plural(count, one, many = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
-// Characters that show nothing, or change the order in which others are shown.
+// Characters that are invisible, or change the order in which others are shown.
 const kInvisible = new RegExp(`[${[
   "\\u{0}-\\u{1f}\\u{7f}-\\u{9f}\\u{ad}\\u{34f}\\u{61c}\\u{180e}\\u{200b}-\\u{200f}",
   "\\u{2028}-\\u{202e}\\u{2060}-\\u{206f}\\u{feff}\\u{fff9}-\\u{fffb}\\u{e0000}-\\u{e007f}",
@@ -108,8 +108,8 @@ export function visible(text) {
   return String(text).replace(kInvisible, escaped);
 }
 
-// The parts of a body: [text, isEscape]. Line ends and tabs stay as they are; escapes in a row are
-// one part.
+// The parts of a body: [text, isEscape]. Line ends and tabs are kept; adjacent escapes are one
+// part.
 export function visibleParts(text) {
   const parts = [];
   let from = 0;

@@ -1,4 +1,4 @@
-// The dialog that opens a tube by a part of its name, or a job by its id.
+// The dialog that opens a tube by part of its name, or a job by its id.
 
 import { h, replace } from "./dom.js";
 import { openDialog } from "./dialog.js";

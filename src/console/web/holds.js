@@ -1,5 +1,5 @@
-// Reservations that this page holds: the token of each job, in sessionStorage, so that a reload of
-// the page does not lose them.
+// Reservations that this page holds: the token of each job, in sessionStorage, which survives a
+// reload of the page.
 
 import { load, save } from "./storage.js";
 

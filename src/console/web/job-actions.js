@@ -1,4 +1,4 @@
-// Actions on single jobs, for one or for many that are selected.
+// Actions on one job, or on all selected jobs.
 
 import { del, path, post } from "./api.js";
 import { askForm, confirmAction } from "./dialog.js";
@@ -12,7 +12,7 @@ function subject(ids) {
   return ids.length === 1 ? `job ${ids[0]}` : plural(ids.length, "job");
 }
 
-// One request whose error goes to the dialog, or a task for many.
+// Sends a single request, whose error is shown in the dialog, or runs a task for several jobs.
 async function run(ids, { verb, done, work, onDone }) {
   if (ids.length === 1) {
     await work(ids[0]);

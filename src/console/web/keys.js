@@ -1,4 +1,4 @@
-// Shortcuts of the keyboard. A key in a field belongs to the field, except Esc, which leaves it.
+// Keyboard shortcuts. A key pressed in a field belongs to the field, except Esc, which leaves it.
 
 import { h } from "./dom.js";
 import { openDialog } from "./dialog.js";
@@ -59,8 +59,8 @@ export function installKeys(bindings, rest) {
   });
 }
 
-// Enter and Space on a button or a link, and the arrows in a box that scrolls, do what they always
-// do.
+// Enter and Space on a button or a link, and the arrows in a scrolling box, keep their usual
+// effect.
 function ownKey(event) {
   const target = event.target;
   if (event.key === "Enter" || event.key === " ") {

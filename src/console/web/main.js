@@ -1,5 +1,5 @@
 // Starts the console: the rights of the user, the stream of events, the view of the address, the
-// keys.
+// shortcuts.
 
 import { alerts } from "./alerts.js";
 import { auth, detailOf, get } from "./api.js";
@@ -30,7 +30,7 @@ const element = (id) => document.getElementById(id);
 const content = element("content");
 const heading = element("title");
 
-let view = null;          // the view that is shown
+let view = null;          // the shown view
 let viewPath = null;      // its address without the query
 let signedOut = false;    // the sign-in form is shown
 let stream = null;
@@ -197,7 +197,7 @@ async function seedHistory() {
     store.samples.seed(await get("/history"));
     view?.refresh();
   } catch {
-    // The charts then begin when the page was opened.
+    // The charts then start at the time when the page was opened.
   }
 }
 
@@ -282,4 +282,4 @@ setInterval(() => {
 installKeys({ "g o": () => go("#/"), "g t": () => go("#/tubes"), "g c": () => go("#/clients"),
   "g s": () => go("#/server"), "g n": () => go("#/nodes"), "g g": showGoTo, "/": focusSearch,
   "?": showShortcuts, r: () => view?.refresh(), Backspace: leaveView }, otherKey);
-requestAnimationFrame(() => setTimeout(start));   // the frame of the page is painted first
+requestAnimationFrame(() => setTimeout(start));   // after the frame of the page is painted

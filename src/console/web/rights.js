@@ -1,5 +1,5 @@
-// The rights of this user, from GET /access. A button whose action is refused is disabled, with the
-// reason as its title.
+// The rights of this user, from GET /access. A button whose action is refused is disabled, and its
+// title is the reason.
 
 import { h } from "./dom.js";
 
@@ -13,7 +13,7 @@ export function currentAccess() {
   return access;
 }
 
-// Why commands of this family are refused; "" if they are not. Only `inspect` changes nothing.
+// Why commands of this family are refused; "" if they are allowed. Only `inspect` changes nothing.
 export function refusal(verb) {
   if (verb !== "inspect" && access.api !== "full") {
     return "This console is read-only: http.api is \"read\".";
@@ -28,7 +28,7 @@ export function may(verb) {
   return refusal(verb) === "";
 }
 
-// Settings concern all tubes, so a role with some tubes does not see them.
+// Settings concern all tubes, so a role that is limited to some tubes does not see them.
 export function settingsRefusal() {
   if (access.verbs && !access.verbs.includes("admin")) {
     return `The role ${access.role} has no "admin".`;

@@ -1,5 +1,5 @@
 // Addresses of views: "#/tubes/mail?state=buried" is the path ["tubes", "mail"] and the query
-// {state: "buried"}. A change of the query alone keeps the view.
+// {state: "buried"}. A change of only the query keeps the view.
 
 function decode(text) {
   try {
@@ -36,8 +36,8 @@ export function go(target) {
   location.hash = target;
 }
 
-// Changes the query of the present view. An empty value takes a key away. Typing replaces the
-// entry of the browser's history, a choice such as a tab adds one.
+// Changes the query of the current view. An empty value removes its key. Without `push` the current
+// entry of the browser's history is replaced, as for typing; a choice such as a tab adds an entry.
 export function setQuery(changes, { push = false } = {}) {
   const { path, query } = parse();
   const target = link(path, { ...query, ...changes });

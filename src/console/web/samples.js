@@ -1,7 +1,7 @@
 // The samples that the charts draw: one a second since the page was opened, before them those of
 // GET /history. Old samples are thinned out, so a page that is open all day stays small.
 
-// Gauges of `stats` that are kept as they are.
+// Gauges of `stats`, kept unchanged.
 const kGauges = {
   ready: "current-jobs-ready",
   reserved: "current-jobs-reserved",
@@ -17,9 +17,9 @@ const kGauges = {
 const kRates = ["puts", "reserves", "deletes", "timeouts"];
 
 const kMinute = 60_000;
-// Beyond each age, at most one sample in each step is kept: [age, step].
+// [age, step]: beyond each age, at most one sample per step is kept.
 const kThinning = [[15 * kMinute, 5000], [70 * kMinute, 30_000]];
-const kShortest = 500;   // a rate over less time than this says little
+const kShortest = 500;   // a rate over a shorter time is unreliable
 const kLongest = 24 * 60 * kMinute;
 
 export class Samples {
@@ -28,16 +28,17 @@ export class Samples {
   }
 
   clear() {
-    this.list = [];          // {time, ready, ..., puts, ...}, in the order of time
+    this.list = [];          // {time, ready, ..., puts, ...}, in order of time
     this.counters = null;
   }
 
-  // The next sample has no rates.
+  // The next sample gets no rates.
   forgetCounters() {
     this.counters = null;
   }
 
-  // Reservations and deletions come from the tubes: one command may reserve or delete many jobs.
+  // Reservations and deletions are counted by tube, because one command may reserve or delete many
+  // jobs.
   addLive(server, reserves, deletes) {
     const last = this.list.at(-1);
     if (this.counters && server.time - this.counters.time < kShortest) return last;
@@ -69,7 +70,7 @@ export class Samples {
     this.list = merge(this.list, seeded);
   }
 
-  // The samples of this much time, at most one in each step.
+  // The samples of the last `milliseconds`, at most one per step.
   last(milliseconds, step) {
     const list = this.list;
     if (list.length === 0) return [];

@@ -1,4 +1,4 @@
-// The form that asks for a token. The token stays in this tab of the browser (sessionStorage).
+// The form that asks for a token. The token is kept in this tab of the browser (sessionStorage).
 
 import { auth, get } from "./api.js";
 import { formElement } from "./dialog.js";

@@ -18,7 +18,7 @@ addEventListener("themechange", () => {
   color = "";
 });
 
-// Draws into the cell, again only if `stamp` differs from that of the last time.
+// Draws into the cell, unless `stamp` is the same as the last time.
 export function drawSpark(td, tube, ticks) {
   let canvas = td.firstChild;
   if (!canvas) {

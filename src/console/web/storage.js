@@ -1,5 +1,5 @@
-// Choices that outlive the page, as JSON in localStorage (or sessionStorage). A browser that
-// refuses storage forgets them.
+// Choices that outlive the page, as JSON in localStorage (or sessionStorage). If the browser
+// refuses storage, they are forgotten.
 
 export function load(key, fallback, area = localStorage) {
   try {
@@ -14,6 +14,6 @@ export function save(key, value, area = localStorage) {
   try {
     area.setItem(`tubed.${key}`, JSON.stringify(value));
   } catch {
-    // See above.
+    // Storage is refused.
   }
 }

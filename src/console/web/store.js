@@ -1,28 +1,28 @@
 // The data of the stream of events: the server's numbers, every tube with a short history of its
-// ready jobs, and rates. Views read from here and are called after each change.
+// ready jobs, and rates. Views read from the store and are called after each change.
 
 import { Samples } from "./samples.js";
 
 export const kSparkLength = 60;
 
-const kSmoothing = 0.25;   // of the rates of a tube, each second
+const kSmoothing = 0.25;   // of a tube's rates, per second
 
-// A tube has its last row as it came. Its columns are properties: see defineColumns.
+// Keeps the tube's last row unchanged. Its columns are properties: see defineColumns.
 class Tube {
   constructor(name) {
     this.name = name;
     this.row = null;
-    this.spark = null;              // ready jobs of the last seconds, a ring; null: all are `flat`
+    this.spark = null;              // ready jobs per second, a ring; null: all equal `flat`
     this.flat = 0;
     this.putRate = 0;
     this.deleteRate = 0;
     this.tickTotal = 0;             // `total` and `deletes` at the last tick
     this.tickDeletes = 0;
-    this.waitingSince = 0;          // since when jobs are ready and `reserves` has not grown
+    this.waitingSince = 0;          // since when jobs are ready without new reservations
     this.buriedMarks = null;        // see alerts.js
   }
 
-  // The first row of a stream: its counters are those from which this page counts.
+  // Called for the first row of a stream; this page counts from its counters.
   begin() {
     this.tickTotal = this.total;
     this.tickDeletes = this.deletes;
@@ -39,7 +39,7 @@ class Tube {
   }
 }
 
-// Thousands of rows come every second: nothing is copied out of them.
+// Thousands of rows arrive every second, so nothing is copied out of them.
 function defineColumns(columns) {
   columns.forEach((column, i) => {
     if (column === "name") return;
@@ -59,10 +59,10 @@ class Store {
   clear() {
     this.server = null;
     this.tubes = new Map();
-    this.previous = new Map();      // tubes before a reset: their sparks go on if they come again
-    this.ticks = 0;                 // seconds of events; the sparks' next place is ticks % length
+    this.previous = new Map();      // tubes before a reset, to continue their sparks
+    this.ticks = 0;                 // seconds of events, which give the place in a spark
     this.clockSkew = 0;
-    this.reserves = 0;              // reservations and deletions of all tubes since the page opened
+    this.reserves = 0;              // reservations and deletions since the page was opened
     this.deletes = 0;
     this.rates = null;
     this.loaded = false;
@@ -73,12 +73,12 @@ class Store {
     this.listeners.add(listener);
   }
 
-  // The server's time, for absolute times computed from ages.
+  // The server's time, from which ages give absolute times.
   now() {
     return Date.now() + this.clockSkew;
   }
 
-  // Before a new stream: the changes of the meantime are not the rate of its first second.
+  // Called before a new stream, whose first second must not include changes made before it.
   reconnecting() {
     this.samples.forgetCounters();
   }

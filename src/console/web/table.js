@@ -1,20 +1,21 @@
-// A table of any number of rows: only those in sight are in the document, between two spacers of
-// the height of the others. All rows have the same height (--row-height). Columns that do not fit
-// are left out, the least important first, so the page never scrolls sideways.
+// A table of any number of rows. Only visible rows are in the document, between two spacers as high
+// as the others. All rows have the same height (--row-height). Columns that do not fit are omitted,
+// the least important first: the page never scrolls sideways.
 //
 // The table is one stop of the Tab key; arrows, j and k move the active row. A column is
 //   {key, title, width, priority, room, grow, numeric, text(item), hint(item), tone(item),
 //    render(td, item), sort(item), csv(item), class}
 // where `text` or `render` fills a cell, `sort` gives the value to sort by (absent: not sortable),
 // `csv` the value to export (absent: not exported), `tone` a class for the cell, and `grow` the
-// width up to which the column takes what is left. A column with a smaller `priority` stays longer;
-// with `room` {priority, width}, it gets this much wider before columns of a larger priority are shown.
+// width up to which the column takes the remaining width. A column with a smaller `priority` is
+// kept longer; with `room` {priority, width}, it gets this width before columns of a larger
+// priority are shown.
 
 import { h, replace } from "./dom.js";
 import { downloadCsv } from "./csv.js";
 
-const kOverscan = 6;      // rows above and below those in sight
-const kBusyMs = 3000;     // how long after a move of the pointer or a key the order is kept
+const kOverscan = 6;      // rows above and below the visible rows
+const kBusyMs = 3000;     // how long the order is kept after a key or a move of the pointer
 const kCheckWidth = 36;
 
 export class VirtualTable {
@@ -71,7 +72,7 @@ export class VirtualTable {
     this.observer.disconnect();
   }
 
-  // True while the order of the rows should not change under the user's hand.
+  // True while the order of the rows should not change because the user is active.
   get busy() {
     return performance.now() < this.busyUntil;
   }
@@ -92,13 +93,14 @@ export class VirtualTable {
     this.#markSort();
   }
 
-  // The rows in the order of the chosen column.
+  // The rows, sorted by the chosen column.
   sorted(rows) {
     const column = this.columns.find((each) => each.key === this.sortKey);
     return column?.sort ? sortBy(rows, column.sort, this.order === "desc") : rows;
   }
 
-  // The rows to show, already searched and sorted. `keepOrder` keeps that of the rows shown now.
+  // Shows rows that are already searched and sorted. `keepOrder` keeps the order of the rows shown
+  // now.
   setRows(rows, { keepOrder = false } = {}) {
     this.rows = keepOrder ? this.#inShownOrder(rows) : rows;
     if (this.activeKey !== null) this.#findActive();
@@ -184,7 +186,7 @@ export class VirtualTable {
     this.#markSort();
   }
 
-  // Growing columns take what is left first. The browser shares out the rest.
+  // Growing columns take the remaining width first. The browser distributes the rest.
   #setWidths() {
     const columns = [...this.colgroup.children];
     if (this.selectable) columns.shift().style.width = `${kCheckWidth}px`;
@@ -225,7 +227,7 @@ export class VirtualTable {
     });
   }
 
-  // Shows the rows in sight. Rows of the pool that stay in sight keep their elements.
+  // Shows the visible rows. Rows that stay visible keep their elements.
   render() {
     if (this.shown.length === 0 || !this.element.isConnected) return;
     const height = this.rowHeight;
@@ -308,7 +310,7 @@ export class VirtualTable {
     if (!quiet) this.onActive?.(this.activeItem);
   }
 
-  // Something else may cover another part of the window than before.
+  // Called when another part of the window may be covered.
   coveredChanged() {
     if (this.activeIndex >= 0) this.#reveal();
   }
@@ -316,7 +318,7 @@ export class VirtualTable {
   #reveal() {
     const height = this.rowHeight;
     const y = this.body.getBoundingClientRect().top + this.activeIndex * height;
-    // The cells of the head stick to the top, its row does not.
+    // The cells of the head stick to the top, but its row does not.
     const top = this.headRow.firstElementChild.getBoundingClientRect().bottom;
     const bottom = innerHeight - 8 - (this.covered?.() ?? 0);
     if (y < top) scrollBy(0, y - top);
@@ -334,7 +336,7 @@ export class VirtualTable {
     else this.table.removeAttribute("aria-activedescendant");
   }
 
-  // Handles a key that no field or button has used; true if it was for the table.
+  // Handles a key that no field or button has used. Returns true if the table has used it.
   key(event) {
     const page = Math.max(1, Math.floor(innerHeight / this.rowHeight) - 4);
     const moves = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1, PageDown: page, PageUp: -page,
@@ -407,7 +409,7 @@ export class VirtualTable {
     this.#selectionChanged();
   }
 
-  // Keeps the selection of rows that exist.
+  // Removes rows that no longer exist from the selection.
   pruneSelection(exists) {
     const before = this.selected.size;
     this.selected = new Set([...this.selected].filter(exists));
@@ -475,11 +477,11 @@ export function sortBy(rows, valueOf, descending) {
   return keyed.map(({ row }) => row);
 }
 
-// A number of 0 is less conspicuous than others.
+// A 0 is less conspicuous than other numbers.
 export const zeroTone = (key) => (item) => (item[key] ? "" : "zero");
 
-// A choice of the order, for narrow screens on which some columns are left out. `unsorted` names
-// the order without a column.
+// A choice of the order, for narrow screens that omit some columns. `unsorted` names the order
+// without a column.
 export function sortSelect(table, unsorted) {
   const select = h("select", { class: "sort-select", "aria-label": "Sort by", "data-action": "sort",
     onchange: () => {

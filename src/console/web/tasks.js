@@ -1,5 +1,5 @@
-// Long actions: many requests, with a card that shows the progress, the failures, and a button
-// that cancels what is left.
+// Long actions: many requests, with a card that shows the progress and the failures, and a button
+// that cancels the rest.
 
 import { h, iconButton, setText } from "./dom.js";
 import { detailOf, isBusy } from "./api.js";
@@ -66,7 +66,7 @@ function pause(milliseconds, signal) {
   });
 }
 
-// Repeats a request that the server refused because of too many at once.
+// Repeats a request while the server refuses it because of too many requests at once.
 async function patiently(run, signal) {
   for (let attempt = 0; ; ++attempt) {
     try {
@@ -78,7 +78,7 @@ async function patiently(run, signal) {
   }
 }
 
-// Runs `work(item, signal)` for each item, some at once. `items` is an array, or a number: the
+// Runs `work(item, signal)` for each item, several at once. `items` is an array, or a number: the
 // items are then 0, 1, ... Resolves with the number that succeeded.
 export async function runEach({ label, items, work, nameOf = String, done = "done" }) {
   const controller = new AbortController();
@@ -114,8 +114,8 @@ export async function runEach({ label, items, work, nameOf = String, done = "don
   return succeeded;
 }
 
-// Runs `step(bound, signal)`, which handles at most `bound` and returns how many, until `total`
-// are handled or none is left. `rest` resolves with a sentence to add to the result.
+// Runs `step(bound, signal)`, which handles at most `bound` jobs and returns their number, until
+// `total` are handled or none remain. `rest` resolves with a sentence to add to the result.
 export async function runSteps({ label, total, bound = 5000, step, done = "done",
   rest = async () => "" }) {
   const controller = new AbortController();

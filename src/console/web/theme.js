@@ -1,5 +1,5 @@
-// Light, dark or as the system: a class of the page, kept in localStorage. This is a classic
-// script that runs before the first paint, so the page does not flash.
+// Light, dark or as the system: a class of the page, kept in localStorage. This is a classic script
+// that runs before the first paint, to avoid a flash of the wrong theme.
 "use strict";
 
 (() => {
@@ -32,7 +32,7 @@
     try {
       localStorage.setItem(kKey, theme);
     } catch {
-      // Without storage the theme stays that of the system.
+      // Without storage the theme follows the system.
     }
     apply(read());
     label(button);

@@ -1,4 +1,4 @@
-// Short messages in a corner, and the live region that screen readers follow.
+// Short messages in a corner, and the live region for screen readers.
 
 import { h, iconButton, setText } from "./dom.js";
 import { detailOf } from "./api.js";

@@ -1,6 +1,6 @@
-// Actions on a whole tube: pause, resume, kick, clear, move. Each asks first, with the numbers of
-// the moment. These numbers bound the requests: a tube may get more jobs between the question and
-// the answer, and those stay.
+// Actions on a whole tube: pause, resume, kick, clear, move. Each asks first and shows the current
+// numbers. These numbers bound the requests: jobs that are put between the question and the answer
+// stay.
 
 import { ApiError, get, isBusy, path, post } from "./api.js";
 import { askForm } from "./dialog.js";
@@ -11,11 +11,11 @@ import { runSteps } from "./tasks.js";
 import { toast, toastError } from "./toast.js";
 
 const kStates = ["ready", "reserved", "delayed", "buried", "held"];
-const kStepped = 5000;   // more jobs than this are handled in steps, with their progress
-const kPage = 1000;      // jobs in one page of a list, at most
+const kStepped = 5000;   // a larger number of jobs is handled in steps, with a progress
+const kPage = 1000;      // jobs per page of a list, at most
 
-// The numbers of the server, except that `delayed` is without the jobs that a group holds: no
-// command on delayed jobs concerns those.
+// The numbers of the server, except that `delayed` does not include jobs that a group holds, which
+// no command on delayed jobs affects.
 function countsOf(stats) {
   const counts = {};
   for (const state of kStates) counts[state] = stats[`current-jobs-${state}`] ?? 0;
@@ -30,7 +30,7 @@ async function leftOver(name, state) {
   try {
     counts = countsOf(await get(path`/tubes/${name}`));
   } catch (error) {
-    return error instanceof ApiError && error.status === 404 ? ""  // no such tube: it was emptied
+    return error instanceof ApiError && error.status === 404 ? ""  // the tube was emptied
       : " How many jobs are left could not be read.";
   }
   const left = counts[state];
@@ -46,8 +46,8 @@ async function withCounts(name, run) {
   }
 }
 
-// One step for few jobs, several with a progress for many. `rest` resolves with a sentence to add to
-// the result.
+// Few jobs are handled in one step, many in several with a progress. `rest` resolves with a
+// sentence to add to the result.
 async function handle({ name, verb, done, total, step, rest = async () => "", onDone }) {
   if (total > kStepped) {
     await runSteps({ label: `${verb} ${visible(name)}`, total, bound: kStepped, step, done, rest });
@@ -106,7 +106,7 @@ export function clearTube(name, onDone) {
   withCounts(name, (counts) => {
     const label = (state) => (state === "all" ? "in all states" : state);
     const states = ["all", ...kStates.filter((state) => state !== "held" || counts.held > 0)];
-    // Of the shown numbers, what is still to be removed: a second attempt continues the first.
+    // The numbers still to be removed: a second attempt continues the first.
     const left = { ...counts };
     const dialog = askForm({ title: `Clear ${visible(name)}`, name: "clear", danger: true,
       action: "Clear",
@@ -134,16 +134,16 @@ export function clearTube(name, onDone) {
   });
 }
 
-// The held jobs first: the removal of the members of their group would make them ready.
+// Held jobs come first, because removing the members of their group would make them ready.
 const kClearOrder = ["held", "delayed", "ready", "buried", "reserved"];
 
-// Returns step(bound, signal), which removes at most `bound` jobs in these states, and resolves with
-// how many; all steps together remove at most left[state] in each state. Jobs that were removed before a
-// request failed count in the next number.
+// Returns step(bound, signal), which removes at most `bound` jobs in these states and resolves with
+// their number; all steps together remove at most left[state] in each state. Jobs that were removed
+// before a request failed are included in the next number.
 function stepOfClear(name, left, states) {
   const rest = states.filter((state) => left[state] > 0);
   let removed = 0;
-  // A request whose answer is lost may have removed its jobs: they count as removed.
+  // A request whose answer is lost may have removed its jobs, so they count as removed.
   const remove = async (state, most, request) => {
     left[state] -= most;
     try {
@@ -171,7 +171,7 @@ function stepOfClear(name, left, states) {
   };
 }
 
-// Removes the held jobs with the lowest ids, `most` at most; returns false if there are fewer. The
+// Removes the held jobs with the lowest ids, `most` at most; returns false if fewer exist. The
 // newest of them go first, as a held job may be a member of the group for which a newer one waits.
 async function removeHeld(name, most, remove, signal) {
   const ids = [];
@@ -189,7 +189,7 @@ async function removeHeld(name, most, remove, signal) {
         return 1;
       });
     } catch (error) {
-      if (!(error instanceof ApiError && error.status === 404)) throw error;  // it has ended
+      if (!(error instanceof ApiError && error.status === 404)) throw error;  // 404: it has ended
     }
   }
   return ids.length === most;
@@ -213,7 +213,7 @@ export function moveTube(name, onDone) {
   });
 }
 
-// Reserves the job that is given next, and shows it.
+// Reserves the next job and shows it.
 export async function reserveNext(name) {
   try {
     const reservation = await post(path`/tubes/${name}/reserve`, { timeout: 0 });

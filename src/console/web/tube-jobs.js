@@ -1,5 +1,5 @@
-// The jobs of a tube in one state: pages, search among what is loaded, selection and its actions,
-// and the body of the active job beside the table.
+// The jobs of a tube in one state: pages, search among the loaded jobs, selection and its actions,
+// and the body of the active job next to the table.
 
 import { ApiError, detailOf, get, path } from "./api.js";
 import { Bodies } from "./bodies.js";
@@ -22,7 +22,7 @@ const kPage = 100;
 const kMostPage = 1000;
 const kMostRounds = 50;        // pages may be short or empty
 const kRefreshMs = 3000;
-const kLargeBody = 65_536;     // larger bodies are read only when asked for
+const kLargeBody = 65_536;     // larger bodies are read only on request
 const kBodiesAtOnce = 3;
 
 function numeric(key, title, priority, width) {
@@ -164,7 +164,7 @@ export class JobsPanel {
     this.#show();
   }
 
-  // Buried jobs are what an operator looks for most often, if no job is ready.
+  // If no job is ready, an operator most often looks for buried jobs.
   #firstState() {
     if (this.state) return this.state;
     const counts = this.view.counts();
@@ -234,7 +234,7 @@ export class JobsPanel {
         : this.state === "next" ? "No job can be given now." : `No ${this.state} jobs.`);
     } catch (error) {
       if (signal.aborted) return;
-      // Without a connection, the last list stays; main.js says that it is lost.
+      // Without a connection the last list stays; main.js reports the loss.
       if (this.loaded && !(error instanceof ApiError)) return;
       this.loaded = true;
       this.table.setEmptyText(detailOf(error));
@@ -312,7 +312,7 @@ export class JobsPanel {
     this.#show();
   }
 
-  // Reads the bodies of the rows in sight, once scrolling has stopped.
+  // Reads the bodies of the visible rows once scrolling has stopped.
   #wantBodies(rows) {
     if (refusal("inspect")) return;
     clearTimeout(this.bodyTimer);
@@ -336,7 +336,7 @@ export class JobsPanel {
     }
     this.reading -= 1;
     if (this.controller.signal.aborted) return;
-    // Without a connection, the bodies are wanted again with the next list.
+    // Without a connection the bodies are requested again with the next list.
     if (lost) this.wantedBodies = [];
     else if (this.wantedBodies.length > 0) this.#readNextBody();
     else if (this.reading === 0) this.table.render();
@@ -355,7 +355,7 @@ export class JobsPanel {
     this.#preview(this.table.activeItem);
   }
 
-  // On narrow screens the preview lies over the table.
+  // On narrow screens the preview covers part of the table.
   #coveredHeight() {
     const over = !this.aside.hidden && getComputedStyle(this.aside).position === "fixed";
     return over ? this.aside.offsetHeight : 0;

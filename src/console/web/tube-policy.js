@@ -1,4 +1,5 @@
-// The policy of a tube: each key with its value, where the value comes from, and its change.
+// The policy of a tube: each key with its value, the origin of the value, and a button to change
+// it.
 
 import { del, detailOf, get, path, put } from "./api.js";
 import { askForm, confirmAction } from "./dialog.js";

@@ -53,7 +53,7 @@ export class PutPanel {
     this.size.classList.toggle("problem", length > most);
   }
 
-  // The limit is known once the stream has begun.
+  // The limit is known once the stream has started.
   tick() {
     if (this.inputs) this.#showSize();
   }

@@ -88,7 +88,7 @@ export class NumbersPanel {
   }
 }
 
-// All keys and values of an answer, as they are named in the documentation. Ids have no commas.
+// All keys and values of an answer, named as in the documentation. Ids have no commas.
 export function numberPairs(stats) {
   const shown = (key, value) => (typeof value === "number" && !/(^|-)p?id$/.test(key)
     ? exact(value) : visible(String(value)));

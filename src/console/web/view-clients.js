@@ -1,4 +1,4 @@
-// The connections of clients: all pages in one table, read again every few seconds.
+// The connections of clients: all pages in one table, refreshed every few seconds.
 
 import { ApiError, detailOf, get } from "./api.js";
 import { h, setText } from "./dom.js";

@@ -1,5 +1,5 @@
-// One job: everything of stats-job, its body and its actions. A job that is reserved here can be
-// touched, released, buried and deleted until its TTR ends.
+// One job: all lines of stats-job, its body and its actions. A job that is reserved here can be
+// touched, released, buried and deleted until its TTR expires.
 
 import { ApiError, del, detailOf, get, jobBody, path, post } from "./api.js";
 import { BodyView } from "./body.js";
@@ -17,7 +17,7 @@ import { toast, toastError } from "./toast.js";
 import { numberPairs } from "./tube-times.js";
 
 const kEveryMs = 2000;
-const kMostBody = 4 * 2 ** 20;   // larger bodies are read only when asked for
+const kMostBody = 4 * 2 ** 20;   // larger bodies are read only on request
 
 const kShown = {
   pri: number, age: duration, delay: duration, ttr: duration, "time-left": duration,

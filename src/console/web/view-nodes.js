@@ -1,5 +1,5 @@
-// The nodes of the cluster, as the node that serves this page sees them. The leader alone knows how
-// far the others are.
+// The nodes of the cluster, as reported by the node that serves this page. Only the leader knows
+// how far the others are.
 
 import { cluster } from "./cluster.js";
 import { h, replace, setText } from "./dom.js";
@@ -33,7 +33,7 @@ function lagOf(member, state) {
   return member.match === null ? null : Math.max(0, state.committed - member.match);
 }
 
-// [words, tone]
+// Returns [words, tone].
 function stateOf(member, state) {
   if (state.role !== "leader") return [member.self ? kRoles[state.role] : kNone, ""];
   if (member.self) return [state.serves ? "serves clients" : "does not serve yet", ""];
@@ -67,7 +67,7 @@ export class NodesView {
     this.#show();
   }
 
-  // Called each second: the stream may only now say that there is a cluster.
+  // Called each second, because the stream may only now report a cluster.
   tick() {
     if (!cluster.state) this.#show();
   }

@@ -1,4 +1,4 @@
-// The overview: numbers of the server, what deserves attention, and charts.
+// The overview: numbers of the server, alerts, and charts.
 
 import { alerts } from "./alerts.js";
 import { Chart } from "./chart.js";
@@ -152,7 +152,7 @@ export class OverviewView {
     setText(this.moreAlerts, this.allAlerts ? "Show fewer" : `Show more (${hidden})`);
   }
 
-  // Changes texts in place, so that a link keeps the focus while the numbers change.
+  // Changes texts in place: a link keeps the focus while the numbers change.
   #fillAlerts(list) {
     const items = this.alertList.children;
     if (list.length === 0) {
@@ -177,7 +177,7 @@ export class OverviewView {
     });
   }
 
-  // Each chart in a task of its own: none of them is long.
+  // Draws each chart in a task of its own, to keep each task short.
   #showCharts() {
     const { length, step } = kRanges[this.range];
     const now = store.server.time;

@@ -1,4 +1,4 @@
-// The server: its version, drain mode, the settings in force, all numbers, and what it can do.
+// The server: its version, drain mode, the settings in force, all numbers, and its capabilities.
 
 import { del, detailOf, get, post } from "./api.js";
 import { confirmAction } from "./dialog.js";
@@ -149,7 +149,7 @@ export class ServerView {
 
 // The effect of drain mode with these settings, as text.
 function drainText(settings) {
-  // A value is text as in a TOML file.
+  // Values are written as in a TOML file.
   const value = (key) => settings.find((row) => row.key === key)?.value.replaceAll("\"", "");
   const exit = value("drain.exit");
   const refused = "Every put is refused with DRAINING until drain mode ends.";

@@ -1,4 +1,4 @@
-// One tube: its numbers, its actions, and the tabs for jobs, a put, the policy and the times.
+// One tube: its numbers, its actions, and tabs for jobs, a put, the policy and the times.
 
 import { ApiError, detailOf, get, path } from "./api.js";
 import { h, replace, setText } from "./dom.js";
@@ -92,7 +92,7 @@ export class TubeView {
     this.panel?.onStats?.(this.stats);
   }
 
-  // The row of the stream, which is newer than the stats, with the names of the stats.
+  // The tube's row of the stream, which is newer than its stats and has the same names.
   get row() {
     return store.tubes.get(this.name);
   }

@@ -1,7 +1,7 @@
 // Latencies: the durations of many operations.
 //
-// Counts them in a histogram, so that a long run needs no more memory than a short run. Keeps each
-// duration only on demand.
+// Counts durations in a histogram: memory does not grow with the run. Keeps each duration only on
+// request.
 #pragma once
 
 #include <algorithm>
@@ -27,11 +27,11 @@ class Latencies {
   // In nanoseconds; 0 without operations.
   double mean() const;                       // exact
   std::int64_t max() const { return max_; }  // exact
-  // The latency that `share` (0 to 1) of all do not exceed, to three digits.
+  // The latency that a `share` (0 to 1) of the operations does not exceed, to three digits.
   std::int64_t at(double share) const { return std::min(histogram_.at(share), max_); }
 
-  // Writes every latency in nanoseconds, unordered, as four bytes, the lowest first. Latencies
-  // above 4 s count as 4 s. Precondition: every latency was kept.
+  // Writes every latency in nanoseconds as four bytes, little-endian, in no particular order.
+  // Latencies above 4 s are written as 4 s. Precondition: every latency was kept.
   Result<void> write(const std::string& file) const;
 
  private:
@@ -44,8 +44,8 @@ class Latencies {
 
 // The measurements of a run.
 struct Figures {
-  std::uint64_t all = 0;       // done from the first to the last
-  std::uint64_t measured = 0;  // of them, those within the measured time
+  std::uint64_t all = 0;       // from the first operation to the last
+  std::uint64_t measured = 0;  // within the measured time
   Clock::duration time{};      // the measured time
   Latencies latencies;         // of the measured operations
 

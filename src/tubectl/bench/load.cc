@@ -1,9 +1,9 @@
 // Load opens all connections, watches them in one event loop and runs a workload on them. For each
-// client, pump() sends the commands that the workload has for it until it has none or the socket is
-// full; receive() parses replies and passes them to the workload, which may then have more to send.
-// One thread serves all clients, so the measured latency includes the time that a reply waits until
-// its client is handled; the clock is therefore read for each batch of replies and not once per
-// tick.
+// client, pump() sends the commands that the workload has for it until no command is left or the
+// socket is full; receive() parses replies and passes them to the workload, which may then have
+// more to send. One thread serves all clients, so the measured latency includes the time that a
+// reply waits until its client is handled; the clock is therefore read for each batch of replies
+// and not once per tick.
 //
 // The measured time begins and ends at the boundary of a tick. A run fails if no reply arrives for
 // kTimeoutSeconds (plus the delay of the jobs) while commands are unanswered. The first SIGINT or
@@ -34,7 +34,8 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr std::size_t kFillInFlight = 32;
-// The longest tick, so that silence, progress and the end of the measured time are noticed.
+// The longest tick: it bounds how late silence, progress and the end of the measured time are
+// noticed.
 constexpr std::chrono::seconds kMaxTick{1};
 
 std::string tube_name(const Plan& plan, std::size_t tube) {
@@ -45,7 +46,7 @@ void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // if not, a socket says so
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // a failure shows when a socket is opened
 }
 
 // With several tubes, the client uses and watches its own tube only.
@@ -67,7 +68,7 @@ Result<client::Connection> connect_client(const Plan& plan, std::size_t client) 
   return connected;
 }
 
-// The number of ready jobs of the tube. Nothing: the server does not report it.
+// The number of ready jobs of the tube. No value: the server does not report it.
 Result<std::optional<std::uint64_t>> ready_jobs(client::Connection& client,
                                                 const std::string& tube) {
   const auto reply = TRY(client.ask("stats-tube " + tube));
@@ -95,7 +96,7 @@ class Load {
     std::optional<Clock::time_point> begin;
     std::optional<Clock::time_point> end;
   };
-  // The last line that was shown, and the operations until then.
+  // When progress was last shown, and the number of operations until then.
   struct Progress {
     Clock::time_point shown;
     std::uint64_t count = 0;
@@ -106,7 +107,7 @@ class Load {
   Result<std::vector<std::uint64_t>> fill();
   Result<std::vector<std::uint64_t>> jobs_that_are_there();
 
-  // Runs a workload to its end; one after the other on the same connections.
+  // Runs a workload to its end. Workloads run one after the other on the same connections.
   Result<void> run_workload(Workload& workload);
   Result<void> tick();
   Result<void> handle_ready(std::size_t client, client::EventLoop::Ready ready);
@@ -121,20 +122,20 @@ class Load {
   std::unique_ptr<client::EventLoop> loop_;
   std::optional<client::SignalInput> signals_;
   client::EventLoop::Watch signals_watch_;
-  std::deque<Member> members_;  // they do not move
+  std::deque<Member> members_;  // a deque, because members must not move
   Workload* workload_ = nullptr;
   Measurement* measurement_ = nullptr;
-  bool is_measured_ = false;  // this workload; else it only prepares
+  bool is_measured_ = false;  // false: this workload only prepares
   bool interrupted_ = false;
   std::size_t timed_next_ = 0;
   Clock::time_point start_;
   Clock::time_point now_;
-  Clock::time_point heard_;  // when something last came
+  Clock::time_point heard_;  // when input last arrived
   MeasuredTime measured_;
   Progress progress_;
 };
 
-// A reserve that fills the tubes first runs two workloads: the puts are not measured.
+// A reserve that fills the tubes first runs two workloads; the puts are not measured.
 Result<Figures> Load::run() {
   TRY(connect());
   Measurement measurement{Figures{0, 0, {}, Latencies(plan_.each_latency)}};
@@ -192,7 +193,7 @@ Result<void> Load::watch_all() {
   signals_watch_ = TRY(loop_->watch(signals_->descriptor(), stop));
   return {};
 }
-// Puts the jobs of a reserve; returns how many are in which tube.
+// Puts the jobs of a reserve; returns their number in each tube.
 Result<std::vector<std::uint64_t>> Load::fill() {
   Measurement measurement;
   Puts puts(plan_, std::max(plan_.in_flight, kFillInFlight), measurement);
@@ -209,7 +210,7 @@ Result<std::vector<std::uint64_t>> Load::jobs_that_are_there() {
   std::uint64_t left = plan_.jobs;
   for (std::size_t tube = 0; tube < plan_.tubes; ++tube) {
     auto ready = TRY(ready_jobs(client, tube_name(plan_, tube)));
-    // If the server does not report the number, assume equal parts.
+    // If the server does not report the number, equal parts are assumed.
     const std::uint64_t most = ready.value_or(left / (plan_.tubes - tube));
     jobs[tube] = std::min(most, left);
     left -= jobs[tube];
@@ -238,7 +239,7 @@ Result<void> Load::run_workload(Workload& workload) {
   return {};
 }
 
-// One wait and its events. The measured time begins and ends with a tick. The events of a tick
+// Waits once and handles the events. The measured time begins and ends with a tick. Its events
 // happened before it: the tick that begins the measured time does not count, and the tick that ends
 // it does.
 Result<void> Load::tick() {
@@ -269,7 +270,7 @@ Result<void> Load::handle_ready(std::size_t client, client::EventLoop::Ready rea
   Member& member = members_[client];
   heard_ = now_;
   if (ready.writable) TRY(member.transport.flush());
-  // Until nothing is left that the event loop cannot see.
+  // Repeats until no input is left that the event loop cannot see.
   for (bool more = ready.readable; more || member.transport.has_input(); more = false) {
     TRY(receive(client));
   }
@@ -280,7 +281,7 @@ Result<void> Load::receive(std::size_t client) {
   Member& member = members_[client];
   std::string_view input = TRY(member.transport.receive(buffer_));
   const Clock::time_point now =
-      Clock::now();  // not that of the tick: other events were handled before
+      Clock::now();  // not the time of the tick, because other events were handled since
   client::ReplyView reply;
   while (true) {
     const bool whole = TRY(member.parser.next(input, reply));
@@ -289,7 +290,7 @@ Result<void> Load::receive(std::size_t client) {
   }
 }
 
-// Lets a client send what it has to.
+// Sends what the workload has for the client.
 Result<void> Load::pump(std::size_t client, Clock::time_point now) {
   Member& member = members_[client];
   while (!member.transport.blocked()) {
@@ -303,7 +304,7 @@ Result<void> Load::pump(std::size_t client, Clock::time_point now) {
   return member.watch.watch_writable(blocked);
 }
 
-// Something is due: the clients take turns at it.
+// Sends what is due; the clients take turns.
 Result<void> Load::pump_timed() {
   const std::size_t clients = workload_->timed_clients();
   for (std::size_t i = 0; i < clients; ++i) {

@@ -1,6 +1,4 @@
 // Load: all clients of one run, on one thread.
-//
-// An Error: the server is not reachable or silent, or a reply is not the expected reply.
 #pragma once
 
 #include "base/result.h"
@@ -8,8 +6,9 @@
 
 namespace tubed::tubectl::bench {
 
-// Returns when everything that was begun is finished: after the plan's jobs or time, or early at
-// SIGINT or SIGTERM. A second such signal ends the process.
+// Returns when all operations in progress are complete: after the plan's jobs or time, or early
+// after SIGINT or SIGTERM. A second such signal ends the process. Fails if the server is not
+// reachable or is silent, or sends an unexpected reply.
 Result<Figures> run_load(const Plan& plan);
 
 }  // namespace tubed::tubectl::bench

@@ -2,7 +2,7 @@
 // of its put, in 16 hexadecimal digits; if the put was due while no producer could send, with the
 // time at which it was due. consumed() reads the stamp when the job arrives at a consumer and
 // counts the difference. All clients share one monotonic clock, so the difference is exact. A stamp
-// that is not from this run means that the tube held other jobs, and ends the run.
+// of another run shows that the tube held other jobs, and ends the run.
 #include "tubectl/bench/pipe.h"
 
 #include <cmath>
@@ -61,7 +61,8 @@ std::string_view Pipe::next_puts(std::size_t client, Clock::time_point now) {
   return request_;
 }
 
-// A consumer has one reserve in flight, and sends the delete of the last job with it in one piece.
+// A consumer has one reserve in flight. The delete of its last job is sent together with the next
+// reserve.
 std::string_view Pipe::next_reserve(std::size_t client, Clock::time_point now) {
   JobId& held = held_[client];
   if (held == 0 && in_flight(client) > 0) return {};

@@ -9,13 +9,13 @@ namespace tubed::tubectl::bench {
 namespace {
 
 struct Column {
-  std::string_view key;   // in JSON
-  std::string_view head;  // of the table
+  std::string_view key;   // JSON key
+  std::string_view head;  // column head of the table
 };
 constexpr std::array<Column, 5> kLatencyColumns{
     {{"mean", "mean us"}, {"p50", "p50"}, {"p99", "p99"}, {"p999", "p99.9"}, {"max", "max"}}};
 
-// As kLatencyColumns has them.
+// In the order of kLatencyColumns.
 std::array<double, kLatencyColumns.size()> microseconds(const Latencies& latencies) {
   std::array nanoseconds{latencies.mean(), static_cast<double>(latencies.at(0.5)),
                          static_cast<double>(latencies.at(0.99)),

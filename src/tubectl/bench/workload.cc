@@ -75,7 +75,7 @@ void Workload::sent(std::size_t client, Command command, std::size_t count, Cloc
   unanswered_ += count;
 }
 
-// A whole put with its body, which is sent unchanged for every job.
+// A complete put with its body, sent unchanged for every job.
 std::string put_request(const Plan& plan) {
   return fmt::format("put {} {} {} {}\r\n{}\r\n", plan.priority, plan.delay_seconds,
                      plan.ttr_seconds, plan.body_bytes, std::string(plan.body_bytes, 'x'));

@@ -1,7 +1,7 @@
-// Workload: the commands that the clients of a run send, and how they use the replies.
+// Workload: the commands that the clients of a run send, and how they handle the replies.
 //
-// It has no sockets and no clock: bench/load.h moves the bytes and passes the time. An unexpected
-// reply ends the run, because the measurements would be meaningless.
+// It has no sockets and no clock: bench/load.h transfers the bytes and passes the time. An
+// unexpected reply ends the run, because it makes the measurements meaningless.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@
 
 namespace tubed::tubectl::bench {
 
-enum class Command : std::uint8_t { put, reserve, remove };  // remove: delete
+enum class Command : std::uint8_t { put, reserve, remove };  // remove: the command delete
 
 std::string_view name_of(Command command);
 
-// The commands that one client has sent and that are not answered yet, oldest first.
+// The unanswered commands of one client, oldest first.
 class InFlight {
  public:
   bool empty() const { return runs_.empty(); }
@@ -35,11 +35,11 @@ class InFlight {
     Command command;
     Clock::time_point sent;
   };
-  // It is answered, and no longer here. Precondition: !empty().
+  // Removes the oldest command, which is answered. Precondition: !empty().
   Oldest take_oldest();
 
  private:
-  // Commands of one kind that were sent together: one entry, however many they are.
+  // Commands of one kind that were sent together, in one entry.
   struct Run {
     Command command;
     std::size_t count;
@@ -65,26 +65,26 @@ struct Measurement {
 
 class Workload {
  public:
-  // `plan` and `measurement` outlive it.
+  // `plan` and `measurement` outlive the workload.
   Workload(const Plan& plan, Measurement& measurement);
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
   virtual ~Workload() = default;
 
-  // The next commands of the client, whole, valid until the next call. Empty: the client waits for
-  // a reply or for a due time.
+  // The next commands of the client, complete; valid until the next call. Empty: the client waits
+  // for a reply or for a due time.
   virtual std::string_view next(std::size_t client, Clock::time_point now) = 0;
   // Takes a reply that has arrived at the client.
   Result<void> take(std::size_t client, const client::ReplyView& reply, Clock::time_point now);
-  // Begins nothing new; operations in progress are finished.
+  // Starts no new operations; operations in progress are completed.
   virtual void stop() = 0;
   virtual bool finished() const { return unanswered_ == 0; }
 
-  // When one of the first `timed_clients` may send more, although no reply has arrived.
+  // When one of the first `timed_clients` may send more even without a reply.
   virtual std::optional<Clock::time_point> due() const { return std::nullopt; }
   virtual std::size_t timed_clients() const { return 0; }
 
-  // The number of commands that a silent server has not answered.
+  // The number of commands that count as unanswered if the server is silent.
   virtual std::uint64_t overdue() const { return unanswered_; }
 
  protected:
@@ -94,7 +94,7 @@ class Workload {
     Clock::time_point came;
     const client::ReplyView& reply;
   };
-  // The reply is of the kind that the command asks for.
+  // Called when the reply is of the kind that the command asks for.
   virtual Result<void> answered(std::size_t client, const Completion& completion) = 0;
 
   void sent(std::size_t client, Command command, std::size_t count, Clock::time_point now);
@@ -108,7 +108,7 @@ class Workload {
   std::uint64_t unanswered_ = 0;
 };
 
-// The load keeps this much of the body of a reserved job: enough for the time stamp of `pipe`.
+// Bytes kept of the body of a reserved job: enough for the time stamp of `pipe`.
 inline constexpr std::size_t kKeptBodyBytes = 16;
 inline constexpr std::string_view kReserveLine = "reserve\r\n";
 std::string put_request(const Plan& plan);

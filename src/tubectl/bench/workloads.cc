@@ -4,7 +4,7 @@
 
 namespace tubed::tubectl::bench {
 
-// Several puts are prepared in one string, so that a send costs no formatting.
+// Several puts are prepared in one string to avoid formatting for each send.
 Puts::Puts(const Plan& plan, std::size_t in_flight, Measurement& measurement)
     : Workload(plan, measurement),
       most_in_flight_(in_flight),
@@ -34,7 +34,7 @@ Result<void> Puts::answered(std::size_t client, const Completion& completion) {
 Reserves::Reserves(const Plan& plan, std::vector<std::uint64_t> in_tubes, Measurement& measurement)
     : Workload(plan, measurement), in_tubes_(std::move(in_tubes)), held_(plan.clients) {}
 
-// Deletes first: a held job takes the place of a reserve in flight.
+// Sends deletes first: a held job takes the place of a reserve in flight.
 std::string_view Reserves::next(std::size_t client, Clock::time_point now) {
   request_.clear();
   std::vector<JobId>& held = held_[client];

@@ -14,7 +14,7 @@ class Puts : public Workload {
   std::string_view next(std::size_t client, Clock::time_point now) override;
   void stop() override { to_send_ = 0; }
 
-  // How many were answered, tube by tube.
+  // The number of answered puts for each tube.
   const std::vector<std::uint64_t>& in_tubes() const { return in_tubes_; }
 
  protected:
@@ -23,13 +23,13 @@ class Puts : public Workload {
  private:
   std::size_t most_in_flight_;
   std::size_t request_bytes_ = 0;
-  std::string requests_;  // ready to be sent: as many as go into one send
+  std::string requests_;  // as many requests as one send takes
   std::uint64_t to_send_;
   std::vector<std::uint64_t> in_tubes_;
 };
 
 // Reserves: each client keeps a fixed number of reserves, or deletes of the reserved jobs, in
-// flight, until all jobs are deleted. The jobs exist when the workload begins.
+// flight until all jobs are deleted. The jobs exist when the workload begins.
 class Reserves : public Workload {
  public:
   // `in_tubes`: the ready jobs of each tube. The clients send no more reserves than that, because
@@ -44,15 +44,15 @@ class Reserves : public Workload {
 
  private:
   std::vector<std::uint64_t> in_tubes_;
-  std::vector<std::vector<JobId>> held_;  // by client: reserved, and their deletes not sent
+  std::vector<std::vector<JobId>> held_;  // by client: reserved jobs whose deletes are not sent yet
   std::string request_;
 };
 
-// Cycles: each client puts, reserves and deletes in turn.
+// Cycles: each client repeatedly puts, reserves and deletes.
 //
-// With one command in flight it does so strictly. With k of them it sends batches: k/3 puts, k/3
-// reserves, and the deletes of what the batch before has reserved. A client may get another one's
-// job. Each reserve follows a put of its own client, so that there is always a job for it.
+// With one command in flight it does so strictly. With k commands it sends batches: k/3 puts, k/3
+// reserves, and the deletes of the jobs that the previous batch has reserved. A client may get a
+// job of another client. Each reserve follows a put of the same client, so a job for it exists.
 class Cycles : public Workload {
  public:
   static constexpr std::size_t kLeastBatch = 3;  // commands in flight, if more than one
@@ -67,15 +67,15 @@ class Cycles : public Workload {
 
  private:
   struct Member {
-    std::vector<JobId> held;     // reserved, and their deletes not sent
-    std::size_t unreserved = 0;  // puts whose reserve was not sent
+    std::vector<JobId> held;     // reserved jobs whose deletes are not sent yet
+    std::size_t unreserved = 0;  // puts whose reserves are not sent yet
   };
 
   void add_puts(std::size_t client, std::size_t count, Clock::time_point now);
   void add_reserves(std::size_t client, std::size_t count, Clock::time_point now);
   void add_deletes(std::size_t client, Clock::time_point now);
 
-  std::size_t batch_;  // jobs in one
+  std::size_t batch_;  // jobs per batch
   std::string put_;
   std::uint64_t to_put_;
   std::vector<Member> members_;

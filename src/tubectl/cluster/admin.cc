@@ -33,7 +33,7 @@ Failure cannot_connect(const Error& error) {
   return {.code = kExitUnavailable, .reason = error.message, .may_pass = true};
 }
 
-// The server's own line, or the status where it has none.
+// The server's own message, or the status if it sent none.
 Failure refused_with(const client::HttpAnswer& answer, std::string_view path) {
   const auto json = Json::parse_document(answer.body);
   const Json* const error = json && json->is_object() ? json->find("error") : nullptr;

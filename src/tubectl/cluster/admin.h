@@ -1,7 +1,7 @@
 // Admin: the socket of a node's operators, over HTTP.
 //
-// Each call is a connection of its own, so a node that starts again between two calls is no
-// failure. A Failure has the exit code of tubectl and a line for the user.
+// Each call opens a connection, so a restart of the node between two calls is no failure. A Failure
+// has the exit code of tubectl and a line for the user.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace tubed::tubectl::cluster {
 
 inline constexpr const char* kDefaultAdmin = "unix:/run/tubed/admin";
 
-// The option for a member that has the address as text.
+// The option that assigns the address as text.
 template <auto kAdmin>
 constexpr OptionRow admin_option() {
   return option<kAdmin>({.names = "--admin",
@@ -30,7 +30,7 @@ constexpr OptionRow admin_option() {
 struct Failure {
   int code = 0;
   std::string reason;
-  // The node did not answer, or has no state to report at this moment: it may later.
+  // The node did not answer, or has no state to report at the moment; a later attempt may succeed.
   bool may_pass = false;
   // No process listens at the address, or it has closed the connection.
   bool is_gone = false;
@@ -41,13 +41,13 @@ using Outcome = std::variant<T, Failure>;
 
 class Admin {
  public:
-  // `address` is one that the option's type accepts.
+  // Precondition: the option's type accepts `address`.
   explicit Admin(const std::string& address);
 
-  // The document of GET /cluster, which is that of a cluster. `most`: the time for the answer.
+  // Returns the document of GET /cluster. `most` bounds the wait for the answer.
   Outcome<std::string> document(Duration most) const;
   Outcome<State> look(Duration most) const;
-  // POST /cluster/ACTION. Success: the leader has accepted the change.
+  // POST /cluster/ACTION. Succeeds when the leader has accepted the change.
   Outcome<std::monostate> change(std::string_view action, const std::string& json,
                                  Duration most) const;
 

@@ -1,6 +1,6 @@
-// read_state() takes what it needs from the document and checks the types of that alone; a later
-// server may report more. The text for people is made of sentences that name one member each, which
-// status prints as warnings and a wait as the reason why it goes on.
+// read_state() reads the keys that it needs from the document and checks only their types; a later
+// server may report more. The text for users consists of sentences that name one member each;
+// status prints them as warnings, a wait as the reason why it continues.
 #include "tubectl/cluster/state.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool is_true(const Json& object, std::string_view key) {
   return value != nullptr && value->truth() == true;
 }
 
-// More than a hundred years become a hundred years, so that nothing overflows.
+// Limits a time to a hundred years, to prevent overflows.
 std::optional<Milliseconds> time_of(const Json& object, std::string_view key) {
   constexpr std::uint64_t kLongest = 100ULL * 365 * 24 * 3600 * 1000;
   const auto number = number_of(object, key);
@@ -54,7 +54,7 @@ std::string_view role_of(const Member& member) {
   return member.votes ? "voter" : "standby";
 }
 
-// The reporting node has its own entries and hears itself.
+// The reporting node is never silent to itself.
 bool is_silent(const Member& member) {
   return !member.is_self && member.silence && *member.silence >= kSilent;
 }
@@ -67,7 +67,7 @@ std::string entries(std::uint64_t number) {
   return number == 1 ? "1 entry" : fmt::format("{} entries", number);
 }
 
-// A healthy number of voters is odd, and three or more.
+// A healthy number of voters is odd, and at least three.
 std::optional<std::string> voters_in_words(const State& state) {
   const auto voters = std::ranges::count_if(state.members, &Member::votes);
   if (voters == 0) return std::nullopt;
@@ -91,7 +91,7 @@ std::string first_line(const State& state) {
   return line;
 }
 
-// Of a standby that has as many entries as before.
+// Reports a standby that has as many entries as before.
 std::optional<std::string> standstill(const State& state, const Member& member, const State& before,
                                       Milliseconds between) {
   const Member* const was = before.find(member.name);

@@ -1,7 +1,7 @@
-// State: a cluster as one of its nodes reports it, and as text: the members, warnings, its health.
+// State: a cluster as one of its nodes reports it: the members, warnings, its health.
 //
 // Pure: read from the document of GET /cluster, and rendered as text. A node that does not lead
-// reports its own part: it need not know how far the other members are. All text of the server has
+// reports its own part; it need not know how far the other members are. All text of the server has
 // passed one_line().
 #pragma once
 
@@ -25,56 +25,51 @@ struct Member {
   bool votes = false;
   bool leads = false;
   bool is_self = false;
-  std::optional<std::uint64_t> match{};   // the last entry that it is known to have
+  std::optional<std::uint64_t> match{};   // the last entry that the member is known to have
   std::optional<Milliseconds> silence{};  // since its last answer
 };
 
 struct State {
-  std::string name;  // of the node that reports
+  std::string name;  // of the reporting node
   std::string cluster;
   std::string role;
   std::optional<std::string> leader;
   std::uint64_t term = 0;
-  std::uint64_t committed = 0;  // index of the last entry, as the next
+  std::uint64_t committed = 0;  // indexes of the last entries
   std::uint64_t stored = 0;
-  std::optional<Milliseconds> lease;  // that is left; nothing: the node does not lead
+  std::optional<Milliseconds> lease;  // time left; no value: the node does not lead
   std::optional<std::uint64_t> raft_log_bytes;
   std::optional<std::uint64_t> raft_log_limit;
   std::uint64_t held_over = 0;
   std::vector<Member> members;
 
-  // Null: there is no such member. O(members).
+  // Returns null if no such member exists. O(members).
   const Member* find(std::string_view member) const;
-  // How many entries the member lacks. Nothing: the node does not know it.
+  // The number of entries that the member lacks. No value: the node does not know it.
   std::optional<std::uint64_t> behind(const Member& member) const;
   bool leads() const { return leader == name; }
 };
 
-// Keys that it does not know are passed over. An Error: this is no such document.
+// Ignores unknown keys. Fails if the document is not the state of a cluster.
 Result<State> read_state(std::string_view document);
-
-// --- Text
 
 // "12 ms", "2.5 s" or "1 h".
 std::string in_words(Milliseconds time);
 // A line about the cluster and this node, and a table of the members.
 std::string overview(const State& state, const Paint& paint);
-// The warnings that an operator should see, a line each. `before`: the state `between` ago, or
-// null.
+// Warnings for an operator, a line each. `before` is the state `between` ago, or null.
 std::vector<std::string> warnings(const State& state, const State* before, Milliseconds between);
-// A member is not known to have all entries: another look shows whether it advances.
+// True if a member is not known to have all entries; another query shows whether it advances.
 bool has_standby_behind(const State& state);
-
-// --- Health
 
 inline constexpr Milliseconds kSilent{1000};
 inline constexpr std::uint64_t kFarBehind = 1000;
 
-// The reasons why the cluster is not healthy. Empty: it is, because a leader is known, and all
+// The reasons why the cluster is not healthy. It is healthy (empty) if a leader is known, and all
 // members vote, are not silent and lack at most kFarBehind entries.
 std::vector<std::string> shortcomings(const State& state);
-// The node follows a leader and does not know how far other members are, so it cannot say whether
-// the cluster is healthy.
+// True if the node follows a leader. It does not know how far other members are, so it cannot say
+// whether the cluster is healthy.
 bool knows_only_itself(const State& state);
 
 }  // namespace tubed::tubectl::cluster

@@ -1,6 +1,7 @@
-// run_wait() is one loop: look, let the judge decide, show what is missing, and sleep until the
-// next look is due. It ends with the judge's result, at the time limit, or when the node has not
-// answered for kOutage. The judges are closures, which keep what they need of earlier looks.
+// run_wait() is a loop: query the state, let the judge decide, show the missing condition, and
+// sleep until the next query is due. It ends with the judge's result, at the time limit, or when
+// the node has not answered for kOutage. The judges are closures that remember what they need of
+// earlier states.
 #include "tubectl/cluster/wait.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace {
 using Kind = Verdict::Kind;
 
 constexpr Duration kShortestLook = std::chrono::seconds(1);
-// Of a text for people.
+// In a text for users.
 constexpr std::size_t kMostShortcomings = 5;
 
 std::string in_seconds(Duration time) {
@@ -33,7 +34,7 @@ std::string standby_in_words(const State& state, const Member& member) {
   return fmt::format("{} is a standby that lacks {} entries", member.name, *behind);
 }
 
-// Remembers whether the member was seen, and since when a leader has been known without it.
+// Remembers whether it has seen the member, and since when a leader has been known without it.
 class VoteJudge {
  public:
   explicit VoteJudge(std::string name) : name_(std::move(name)) {}
@@ -44,7 +45,7 @@ class VoteJudge {
       if (member->votes) return {Kind::done, fmt::format("{} votes", name_)};
       return {Kind::wait, standby_in_words(state, *member)};
     }
-    // A node that starts again may know no members and no leader for a moment.
+    // After a restart a node may know no members and no leader for a moment.
     if (!state.leader || state.members.empty()) {
       missing_since_.reset();
       return {Kind::wait, "no leader is known"};
@@ -77,7 +78,7 @@ Judge until_votes(std::string name) {
 
 Judge until_gone(std::string name) {
   return [name = std::move(name)](const State& state, client::TimePoint) -> Verdict {
-    // A node that starts again may know no members for a moment.
+    // After a restart a node may know no members for a moment.
     if (!state.members.empty() && state.find(name) == nullptr) {
       return {Kind::done, fmt::format("{} is no member any more", name)};
     }

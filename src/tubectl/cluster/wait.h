@@ -1,8 +1,7 @@
-// Wait: looks at a cluster until it is as it should be.
+// Wait: queries a cluster until it meets a condition.
 //
-// At most ten looks a second. A node that does not answer for a while, as when it starts again,
-// does not end the wait. The clock and the looks are passed in, so that a test needs neither
-// a server nor time.
+// At most ten queries a second. A node that does not answer for a while, as during a restart, does
+// not end the wait. The clock and the queries are passed in: tests need neither a server nor time.
 #pragma once
 
 #include <functional>
@@ -16,25 +15,25 @@
 
 namespace tubed::tubectl::cluster {
 
-// The result of a look.
+// The result of a query.
 struct Verdict {
   enum class Kind : std::uint8_t { wait, done, failed };
   Kind kind = Kind::wait;
-  std::string text{};  // the condition that is missing, the result, or the reason
+  std::string text{};  // the missing condition, the result, or the reason
 };
 
-// May keep what it has seen: it is called for each state, in order, with the time of the look.
+// Called for each state, in order, with the time of the query. May keep state between calls.
 using Judge = std::function<Verdict(const State& state, client::TimePoint now)>;
 
-// `name` is a member that votes. Fails when it was a member and is none any more, or is none
+// Waits until `name` is a voter. Fails if it is no longer a member, or has not become a member
 // although a leader has been known for kLost.
 inline constexpr Duration kLost = std::chrono::seconds(10);
 Judge until_votes(std::string name);
-// `name` is no member.
+// Waits until `name` is not a member.
 Judge until_gone(std::string name);
-// `to` leads; empty: another than `from`.
+// Waits until `to` leads; if `to` is empty, until another node than `from` leads.
 Judge until_leads(std::string from, std::string to);
-// Fails when the node cannot know it.
+// Fails if the node cannot know whether the cluster is healthy.
 Judge until_healthy();
 
 struct Clock {
@@ -46,20 +45,21 @@ Clock system_clock();
 
 struct Wait {
   Judge judge{};
-  std::optional<Duration> limit{};  // nothing: without limit
-  // The end of the node is success, and this is its text; empty: it is not.
+  std::optional<Duration> limit{};  // no value: no limit
+  // If not empty, the end of the node is success, reported with this text.
   std::string when_node_ends{};
-  // The first look must find the node: no look has found it yet.
+  // The first query must find the node, because no query has found it yet.
   bool is_first = true;
 };
 
-// A node that does not answer for this time does not run any more.
+// The wait fails when the node has not answered for this time.
 inline constexpr Duration kOutage = std::chrono::seconds(10);
 inline constexpr Duration kLookInterval = std::chrono::milliseconds(100);
-// A look may take as long, but not longer than the wait, or a second if that is more.
+// The longest query. It is also bounded by the rest of the wait, but is allowed at least a second.
 inline constexpr Duration kLongestLook = std::chrono::seconds(client::kTimeoutSeconds);
 
-// The text of the result, or the failure. `show` gets the missing condition after each look.
+// Returns the text of the result, or the failure. `show` gets the missing condition after each
+// query.
 Outcome<std::string> run_wait(const Wait& wait, const Clock& clock,
                               const std::function<Outcome<State>(Duration most)>& look,
                               const std::function<void(const std::string&)>& show);

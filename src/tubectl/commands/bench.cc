@@ -1,8 +1,8 @@
-// tubectl bench: load, and what the server made of it.
+// tubectl bench: generates load and measures how the server handles it.
 //
-// make_plan() checks that the options fit the workload and fills the Plan; bench/load.h runs it;
-// bench/report.h prints the figures. A run ends by time, by a number of jobs, or by both, whichever
-// comes first; the warm-up is not measured and exists only for runs that end by time.
+// make_plan() checks that the options fit the workload and fills the Plan, bench/load.h runs it,
+// and bench/report.h prints the figures. A run ends after a time, after a number of jobs, or at
+// whichever comes first. Only runs that end by time have a warm-up, which is not measured.
 #include <algorithm>
 #include <array>
 
@@ -48,8 +48,8 @@ examples:
   tubectl bench pipe --producers 10 --consumers 1000 --rate 5000
   tubectl bench put --server unix:/run/tubed/tubed.sock --json)";
 
-// The command line, before it is a plan. The plan has what needs no further thought. Options that
-// the plan cannot hold as they are given: optional values show whether the user gave them.
+// The parsed command line. `plan` holds the values that need no further checks; the other members
+// are optional where make_plan() must know whether the user gave the option.
 struct BenchOptions {
   bench::Plan plan;
   std::string work;
@@ -77,7 +77,7 @@ Result<Work> work_of(const std::string& name) {
   return Error{fmt::format("there is no workload \"{}\", but put, reserve, cycle and pipe", name)};
 }
 
-// Refuses options of another workload.
+// Rejects options that belong to another workload.
 Result<void> check_workload(const BenchOptions& options) {
   struct Own {
     const char* name;
@@ -108,7 +108,7 @@ Result<void> check_workload(const BenchOptions& options) {
   return {};
 }
 
-// Half of the clients each, unless it is said how many.
+// Divides the clients evenly between producers and consumers, unless their numbers are given.
 Result<void> share_out_clients(BenchOptions& options) {
   bench::Plan& plan = options.plan;
   if (plan.work != Work::pipe) return {};
@@ -122,7 +122,7 @@ Result<void> share_out_clients(BenchOptions& options) {
   return {};
 }
 
-// An Error: options that contradict each other or the workload; the message is for the user.
+// Fails, with a message for the user, if options contradict each other or the workload.
 Result<bench::Plan> make_plan(BenchOptions& options) {
   bench::Plan& plan = options.plan;
   auto work = TRY(work_of(options.work));

@@ -1,13 +1,13 @@
 // tubectl delete, release, bury, kick, reprioritize: change jobs by their ids.
 //
 // delete, delete-force, kick-job and reprioritize need no reservation, so for_each_id() pipelines
-// one command per id. The protocol allows release and bury only to the client that has reserved the
-// job, so for_each_held() works in batches of kHeldAtOnce:
+// one command per id. The protocol allows only the client that has reserved a job to release or
+// bury it, so for_each_held() works in batches of kHeldAtOnce:
 // 1. hold() sends reserve-job and stats-job for each id of the batch.
-// 2. For each job that is held now, the command is built with the priority from its stats, unless
+// 2. For each job that it now holds, it builds the command with the priority from the stats, unless
 //    the user gives another priority.
 // 3. The commands are sent, and their replies are counted.
-// The connection closes at the end: a job that was reserved and then not released or buried becomes
+// When the connection closes at the end, jobs that were reserved but not released or buried become
 // ready again.
 #include <algorithm>
 #include <functional>
@@ -28,8 +28,7 @@
 namespace tubed::tubectl {
 namespace {
 
-// How many jobs are held at a time, to be released or buried: few enough that none runs out of
-// time.
+// Number of jobs held at a time to be released or buried: small enough that no TTR expires.
 constexpr std::size_t kHeldAtOnce = 64;
 
 struct ByIdOptions {
@@ -44,7 +43,7 @@ struct ByIdOptions {
   bool json = false;
 };
 
-// Counts replies, and prints a line for each refusal at once, with the id.
+// Counts replies, and prints a line with the id for each refusal as it arrives.
 struct Results {
   std::uint64_t done = 0;
   std::uint64_t failed = 0;
@@ -63,8 +62,8 @@ struct Results {
   }
 };
 
-// `what`: the JSON key of the count, such as "deleted". Returns the exit code: kExitFailure if any
-// job was refused.
+// `what` is the JSON key of the count, such as "deleted". Returns the exit code: kExitFailure if
+// any job was refused.
 int print_results(const Results& results, const char* what, bool json) {
   if (json) {
     const Json summary = {{what, results.done}, {"failed", results.failed}};
@@ -73,19 +72,19 @@ int print_results(const Results& results, const char* what, bool json) {
   return results.failed == 0 ? 0 : kExitFailure;
 }
 
-// The command of for_each_id() for each job.
+// The command that for_each_id() sends for each job.
 struct IdAction {
   std::string_view subcommand;
   std::string_view command;
   std::string_view expected;
   const char* what;
-  std::string_view not_found;     // the meaning of NOT_FOUND
-  std::string_view capability{};  // that the server must have; empty: none
-  std::string_view form{};        // the form that needs it, for the failure
-  std::string arguments{};        // after the id, with a space before each
+  std::string_view not_found;     // what NOT_FOUND means
+  std::string_view capability{};  // required of the server; empty: none
+  std::string_view form{};        // the form that needs it, named in the failure
+  std::string arguments{};        // after the id, each preceded by a space
 };
 
-// One command for each job, many in flight.
+// Sends one command for each job, pipelined.
 Result<int> for_each_id(const ByIdOptions& options, const IdAction& action) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
@@ -111,18 +110,18 @@ Result<int> for_each_id(const ByIdOptions& options, const IdAction& action) {
   return print_results(results, action.what, options.json);
 }
 
-// Only who holds a job may release or bury it, so it is reserved first. The server reports
-// NOT_FOUND for both a missing job and a job of another client; stats-job in hold() distinguishes
-// them.
+// Only the client that holds a job may release or bury it, so it is reserved first. The server
+// replies NOT_FOUND both for a missing job and for a job of another client; stats-job in hold()
+// distinguishes them.
 struct HeldAction {
   std::string_view subcommand;
   std::string_view expected;
   const char* what;
-  // The command for a job of that priority.
+  // Returns the command for a job with that priority.
   std::function<std::string(JobId, std::uint64_t)> command;
 };
 
-// Asks for what the batch needs, and appends the commands for those that are held now to
+// Reserves the jobs of the batch and appends the command for each job that is now held to
 // `commands`.
 Result<std::vector<JobId>> hold(client::Connection& connection, std::span<const JobId> batch,
                                 const HeldAction& action, std::string& commands, Results& results) {
@@ -136,7 +135,7 @@ Result<std::vector<JobId>> hold(client::Connection& connection, std::span<const 
     const client::StatsBlock stats(job.body);
     if (reserved.is("RESERVED")) {
       if (!job.is("OK")) {
-        // Its priority is not known, so it goes back as it is when the connection ends.
+        // The priority is unknown, so the job returns unchanged when the connection ends.
         results.refuse(id, job);
         continue;
       }
@@ -198,8 +197,8 @@ std::optional<std::uint32_t> kick_bound(const ByIdOptions& options) {
   return static_cast<std::uint32_t>(*bound);
 }
 
-// Makes the command that kicks. Without kick-tube it kicks jobs of the used tube, so that tube is
-// used, which creates it. Returns 0, or the exit code of a failure.
+// Builds the command that kicks. A server without kick-tube kicks jobs of the used tube, so this
+// sends `use`, which creates the tube. Returns 0, or the exit code of a failure.
 Result<int> prepare_kick(client::Connection& connection, const ByIdOptions& options,
                          std::uint32_t bound, std::string& command) {
   const auto server = TRY(Capabilities::of(connection));
@@ -233,7 +232,7 @@ Result<int> kick_tube(const ByIdOptions& options) {
   return print(options.json ? to_line(summary) + "\n" : fmt::format("{}\n", kicked));
 }
 
-// The first word may be the tube if it is no id.
+// Takes the first word as the tube unless it is an id.
 void take_tube_from_words(ByIdOptions& options) {
   if (!options.tube.empty() || options.ids.empty() || is_id_or_stdin(options.ids.front())) return;
   options.tube = options.ids.front();
@@ -285,7 +284,7 @@ Result<int> run_reprioritize(const ByIdOptions& options) {
                                .arguments = fmt::format(" {}", options.priority.value_or(0))});
 }
 
-// The kinds of options that the five share.
+// Rows shared by the five subcommands.
 constexpr OptionRow kIds = ids_option<&ByIdOptions::ids>(false, true);
 constexpr OptionRow kServer = server_option<&ByIdOptions::server>();
 constexpr OptionRow kJson = json_option<&ByIdOptions::json>();

@@ -1,13 +1,12 @@
-// tubectl clear: deletes the jobs of a tube that no worker has.
+// tubectl clear: deletes the jobs of a tube that no worker holds.
 //
-// The counts of the tubes are read first: they are shown in the question, bound the work in each
-// tube and state, and give the progress bar its total. Then the jobs are deleted by one of two
-// methods. clear_all() lets a JobSource find the jobs of each tube and state in batches, which
-// costs about two commands per job. A server that has flush-tube deletes them itself (flush_all);
-// those that a group holds are deleted first (delete_held), since the end of its members would make
-// them ready. clear_old() needs the age of each job, which only stats-job reports, so it scans all
-// ids once for all tubes. A job that a worker reserves meanwhile is not deleted: the server refuses
-// to delete it.
+// The counts of the tubes are read first: the question shows them, they bound the work in each tube
+// and state, and they are the total of the progress bar. The jobs are then deleted by one of two
+// methods. clear_all() lets a JobSource find the jobs of each tube and state in batches, at a cost
+// of about two commands per job. A server with flush-tube deletes the jobs itself (flush_all); jobs
+// held by a group are deleted first (delete_held), because they would become ready when the group's
+// members end. clear_old() needs the age of each job, which only stats-job reports, so it scans all
+// ids once for all tubes. The server refuses to delete a job that a worker reserves meanwhile.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -36,7 +35,7 @@ examples:
   tubectl clear --yes --state buried work mail
   tubectl clear --yes --state buried --older-than 7d work)";
 
-// So that the reply comes soon and the progress is shown.
+// Bounded to let the reply arrive soon and the progress be shown.
 constexpr std::uint64_t kFlushedAtOnce = 10'000;
 
 struct ClearOptions {
@@ -49,7 +48,7 @@ struct ClearOptions {
   bool json = false;
 };
 
-// run() returns the exit code and may be called once. It prints one summary line per tube.
+// run() returns the exit code and may be called only once. It prints a summary line for each tube.
 class Clear {
  public:
   Clear(const ClearOptions& options, client::Connection& connection)
@@ -81,7 +80,7 @@ class Clear {
   }
 
  private:
-  // 0: go on. The question names the counts, because --yes is the only way to skip it in a script.
+  // Returns 0 to continue. The question shows the counts.
   int ask(const FreeCounts& all) const {
     if (options_.yes || all.total() == 0) return 0;
     const std::string old = options_.older_than > 0 ? " that are old enough" : "";
@@ -92,7 +91,8 @@ class Clear {
     return confirmed.value() ? 0 : fail(kExitFailure, "nothing was deleted");
   }
 
-  // At most as many jobs as at the start, so that it ends while other clients put jobs.
+  // Deletes at most the number of jobs that existed at the start, or it might never end while other
+  // clients put jobs.
   Result<int> clear_all(const std::vector<TubeCounts>& tubes) {
     const auto known = TRY(Capabilities::of(connection_));
     if (known.has("flush-tube:state")) {
@@ -115,9 +115,9 @@ class Clear {
     return 0;
   }
 
-  // Those with the lowest ids, as many as there were at the start. The newest of them are deleted
-  // first: a job that waits for a group is most often younger than its members, which may be held
-  // themselves.
+  // Deletes the held jobs with the lowest ids, at most as many as existed at the start. The newest
+  // of these are deleted first: a job that waits for a group is usually younger than the group's
+  // members, which may be held themselves.
   Result<void> delete_held(const std::vector<TubeCounts>& tubes) {
     std::vector<JobRecord> all;
     for (const TubeCounts& tube : tubes) {
@@ -132,12 +132,12 @@ class Clear {
     return delete_all(all);
   }
 
-  // The same, by the server.
+  // As clear_all(), but the server deletes the jobs.
   Result<int> flush_all(const std::vector<TubeCounts>& tubes) {
     for (const TubeCounts& tube : tubes) {
       for (const JobState state : kFreeStates) {
         std::uint64_t left = options_.states.of(FreeCounts(tube))[state];
-        // They are deleted already.
+        // delete_held() has deleted the held jobs.
         if (state == JobState::delayed) left -= std::min(left, tube.held);
         while (left > 0) {
           const std::uint64_t bound = std::min(left, kFlushedAtOnce);
@@ -154,13 +154,13 @@ class Clear {
     return 0;
   }
 
-  // One scan for all tubes.
+  // Scans the ids once for all tubes.
   Result<int> clear_old() {
     const auto newest = TRY(last_id(connection_, options_.to));
     if (!newest) return kExitFailure;
     const JobId last = *newest;
     TRY(scan_jobs(connection_, 1, last, [this](std::vector<JobRecord> jobs, JobId) -> Result<bool> {
-      auto old = deleted_;  // with those of `jobs`
+      auto old = deleted_;  // including `jobs`
       std::erase_if(jobs, [this, &old](const JobRecord& job) {
         if (!is_old(job)) return true;
         if (TUBED_PLANTED(clear_old_without_bound)) return false;
@@ -172,8 +172,7 @@ class Clear {
     return 0;
   }
 
-  // Whether the question was about such jobs. The map of results also serves as the set of tubes to
-  // clear.
+  // True if the question covered this job. The keys of deleted_ are the tubes to clear.
   bool is_old(const JobRecord& job) const {
     return deleted_.contains(job.tube) && job.state != JobState::reserved &&
            options_.states.has(job.state) && job.age_seconds >= options_.older_than;
@@ -190,8 +189,8 @@ class Clear {
     return {};
   }
 
-  // Asks the server again for the number of reserved jobs, because workers may have reserved jobs
-  // since the first count.
+  // Reads the number of reserved jobs again, because workers may have reserved jobs since the first
+  // count.
   Result<std::string> print_summary(const std::string& tube, const FreeCounts& deleted) {
     auto after = TRY(take_snapshot(connection_, {tube}));
     const TubeCounts* const left = after.find(tube);
@@ -208,9 +207,9 @@ class Clear {
   const ClearOptions& options_;
   client::Connection& connection_;
   Progress* progress_ = nullptr;
-  client::Reply refusal_;  // of the list of held jobs
+  client::Reply refusal_;  // to the request for held jobs
   std::uint64_t done_ = 0;
-  // Of each tube that was there.
+  // For each tube that existed at the start.
   std::map<std::string, FreeCounts> allowed_;
   std::map<std::string, FreeCounts> deleted_;
 };

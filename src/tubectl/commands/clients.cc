@@ -1,4 +1,4 @@
-// tubectl clients: the clients of a server, which lists them page by page (list-clients).
+// tubectl clients: lists the clients of a server, page by page (list-clients).
 #include <algorithm>
 #include <array>
 
@@ -56,7 +56,7 @@ int print_clients(const ClientWords& columns, const std::vector<ClientWords>& cl
   return print(table.text(Paint::for_descriptor(STDOUT_FILENO)));
 }
 
-// Prints JSON as it comes, and a table at the end.
+// Prints JSON page by page; prints the table at the end.
 Result<int> run_clients(const ClientsOptions& options) {
   auto connection = TRY(connect(options.server));
   ClientWords columns;

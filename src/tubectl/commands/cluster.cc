@@ -1,8 +1,8 @@
-// tubectl cluster: shows the cluster of a node, and changes who its members are and which leads.
+// tubectl cluster: shows a node's cluster, and changes its members and its leader.
 //
-// Each action but status looks at the cluster first, so that a mistake in the address ends it
-// before a change; then it sends the change, which the leader accepts or refuses, and looks until
-// it has taken effect. The words after the action depend on it: kActionRows says which it takes.
+// Every action except status reads the state of the cluster first: a wrong address is reported
+// before anything changes. It then sends the change, which the leader accepts or refuses, and polls
+// until it has taken effect. kActionRows lists the words that each action takes.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -45,9 +45,9 @@ examples:
 constexpr std::array<std::string_view, 4> kClusterActions{"status", "add", "remove", "transfer"};
 constexpr std::uint16_t kMemberPort = 11302;
 constexpr std::size_t kLongestMemberName = 32;
-// status looks again after this time if it is to show whether a standby advances.
+// Pause before status reads the state again, to show whether a standby advances.
 constexpr std::chrono::milliseconds kBetweenLooks{500};
-// The limit of a change that takes no data to another node.
+// Time limit of a change that copies no data to another node.
 constexpr double kShortChangeSeconds = 30;
 
 struct ClusterOptions {
@@ -66,8 +66,6 @@ int cluster_failed(const ClusterOptions& options, const cluster::Failure& failur
   return fail(failure.code, fmt::format("cluster {}: {}", options.action, failure.reason));
 }
 
-// --- The words of the command line
-
 bool is_member_name(std::string_view text) {
   return !text.empty() && text.size() <= kLongestMemberName &&
          std::ranges::all_of(text, [](char c) {
@@ -76,7 +74,8 @@ bool is_member_name(std::string_view text) {
          });
 }
 
-// HOST:PORT with the port, and brackets around an IPv6 address. Nothing: it is no numeric address.
+// Returns HOST:PORT, with the default port added if necessary and an IPv6 address in brackets. No
+// value: not a numeric address.
 std::optional<std::string> member_address(const std::string& text) {
   const bool is_bracketed = text.starts_with('[');
   const bool has_port = is_bracketed ? !text.ends_with(']') : text.find(':') != text.npos;
@@ -88,7 +87,7 @@ std::optional<std::string> member_address(const std::string& text) {
   return client::to_string(*address);
 }
 
-// The mistake; empty: the words are right. Replaces the address by its whole form.
+// Returns the mistake, or an empty string if the words are right. Completes the address.
 std::string check_words(ClusterOptions& options) {
   struct ActionRow {
     std::string_view action;
@@ -129,8 +128,6 @@ std::string check_words(ClusterOptions& options) {
   return {};
 }
 
-// --- status
-
 int print_status(const ClusterOptions& options, const cluster::Admin& admin) {
   auto document = admin.document(cluster::kLongestLook);
   if (const auto* const failure = std::get_if<cluster::Failure>(&document)) {
@@ -144,7 +141,7 @@ int print_status(const ClusterOptions& options, const cluster::Admin& admin) {
   std::optional<cluster::State> before;
   if (cluster::has_standby_behind(state)) {
     std::this_thread::sleep_for(kBetweenLooks);
-    // A node that has ended meanwhile is shown as it was.
+    // If the node has ended meanwhile, its last state is shown.
     auto again = admin.look(cluster::kLongestLook);
     if (auto* const now = std::get_if<cluster::State>(&again)) {
       before = std::exchange(state, std::move(*now));
@@ -158,8 +155,6 @@ int print_status(const ClusterOptions& options, const cluster::Admin& admin) {
   }
   return print(shown);
 }
-
-// --- Changes
 
 Json change_of(const ClusterOptions& options) {
   Json change = Json::object();

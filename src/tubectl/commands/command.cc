@@ -24,8 +24,7 @@ namespace word = protocol::word;
 constexpr std::string_view kDenied = "DENIED";
 constexpr std::string_view kUnauthorized = "UNAUTHORIZED";
 
-// Each message also shows the protocol's word in parentheses, so that scripts and logs can search
-// for it.
+// Each message is followed by the protocol's word in parentheses, for scripts and logs to search.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kMeanings{{
     {word::kBuried, "the server had no memory to queue the job, and has buried it"},
     {word::kDraining, "the server is draining: it takes no jobs"},
@@ -85,8 +84,8 @@ Result<int> demand_time(client::Connection& connection, std::string_view attempt
   return demand_capability(connection, attempt, kMillisecondsCapability, kMillisecondsForm);
 }
 
-// A server that does not report the limit gets the largest limit that any server can have: then the
-// server itself refuses a job that is too large.
+// If the server does not report its limit, returns the largest limit that a server can have; the
+// server itself then refuses a job that is too large.
 Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection) {
   using SizeOrRefusal = std::variant<std::uint64_t, client::Reply>;
   auto answer = TRY(connection.ask("stats"));
@@ -95,7 +94,7 @@ Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Conne
       client::StatsBlock(answer.body).number("max-job-size").value_or(kMaxJobBytesCeiling));
 }
 
-// Flushes, because a full disk or a closed pipe shows only then.
+// Flushes because a full disk or a closed pipe shows only then.
 int print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return 0;

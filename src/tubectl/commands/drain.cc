@@ -59,17 +59,17 @@ struct DrainOptions {
   const char* state() const { return drains ? "true" : "false"; }
 };
 
-// tubed has this line, and beanstalkd does not.
+// Only tubed reports this line.
 bool is_tubed(const client::StatsBlock& stats) {
   return stats.number("max-job-memory").has_value();
 }
 
-// The process name of the server, as /proc and systemd units show it.
+// The name of the server's process in /proc, and of its unit.
 const char* program_of(const client::StatsBlock& stats) {
   return is_tubed(stats) ? "tubed" : "beanstalkd";
 }
 
-// The address of a socket's end; 127.0.0.0/8 is one address.
+// The address of one end of a socket; all of 127.0.0.0/8 counts as one address.
 std::string host_of(const sockaddr_storage& end) {
   if (end.ss_family == AF_INET) {
     in_addr host{};
@@ -84,7 +84,7 @@ std::string host_of(const sockaddr_storage& end) {
   return {};  // a unix socket
 }
 
-// A client that connects to an address of its own machine has the same address.
+// True if both ends have the same address, as in a connection within one machine.
 bool is_local(int connection) {
   sockaddr_storage here{};
   sockaddr_storage there{};
@@ -100,7 +100,7 @@ std::string our_hostname() {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
-// The name of the process. Empty: no such process is visible.
+// The name of the process; empty if no such process is visible.
 std::string name_of_process(std::uint64_t process) {
   std::ifstream file(fmt::format("/proc/{}/comm", process));
   std::string name;
@@ -108,7 +108,7 @@ std::string name_of_process(std::uint64_t process) {
   return name;
 }
 
-// Why the server's process is not to be signalled; empty: it may be.
+// The reason why the server's process must not be signalled; empty if it may be.
 std::string doubt(const client::StatsBlock& stats, int connection) {
   const auto hostname = stats.text("hostname");
   const std::uint64_t process = stats.count("pid");
@@ -123,21 +123,22 @@ std::string doubt(const client::StatsBlock& stats, int connection) {
   return fmt::format("process {} is no {} here", process, program_of(stats));
 }
 
-// The advice for a server that cannot be signalled from here.
+// Advice for a server that this client cannot signal.
 std::string advice(const client::StatsBlock& stats, const DrainOptions& options) {
   return fmt::format(
       "where it runs, try systemctl kill --kill-whom=main -s SIG{} {}, or kill -{} PID",
       options.signal_name(), program_of(stats), options.signal_name());
 }
 
-// The process of that pidfd has ended by then.
+// Returns true if the process of the pidfd ends before `end`.
 bool ends_before(int process, DrainClock::time_point end) {
   const auto left = std::max<DrainClock::duration>(end - DrainClock::now(), {});
   const auto ended = client::wait_for(process, POLLIN, left);
   return ended && *ended;
 }
 
-// The process was started with sockets of systemd, as its environment shows to root and its user.
+// True if systemd passed sockets to the process. Its environment is readable only by its user and
+// root.
 bool has_sockets_of_systemd(std::uint64_t process) {
   std::ifstream file(fmt::format("/proc/{}/environ", process));
   for (std::string variable; std::getline(file, variable, '\0');) {
@@ -152,14 +153,15 @@ std::string jobs_left(const client::StatsBlock& stats) {
                      stats.count("current-jobs-delayed"), stats.count("current-jobs-buried"));
 }
 
-// A connection to the server, and what is known about its end.
+// A connection to the server, and how the server announces its end.
 struct DrainedServer {
   client::Connection& connection;
   const TimeLimit& limit;
   bool announces = false;  // announce_drained()
 };
 
-// The server has closed the connection and ended, or its last line was kDrainedLine.
+// Called when the server has closed the connection and ended, or when its last line was
+// kDrainedLine.
 int report_end(const DrainedServer& server, bool drained) {
   if (drained) return print("drained: the server has ended\n");
   if (server.announces) {
@@ -168,8 +170,8 @@ int report_end(const DrainedServer& server, bool drained) {
   return print("the server has ended; whether it had drained is not known\n");
 }
 
-// The server is in the wanted state: prints that, waits with --wait, and returns the exit code.
-// `already`: the server was in that state before.
+// Called when the server is in the wanted state: prints that, waits with --wait, and returns the
+// exit code. `already`: the server was in that state before.
 Result<int> report(const DrainedServer& server, const DrainOptions& options,
                    const client::StatsBlock& stats, bool already) {
   if (!options.drains) {
@@ -182,14 +184,15 @@ Result<int> report(const DrainedServer& server, const DrainOptions& options,
   return wait_until_drained(server.connection, server.limit, server.announces);
 }
 
-// The connection is open: what went wrong is that the server is silent.
+// True if the connection is still open, and the server is only silent.
 bool is_open(const client::Connection& connection) {
   const auto ready = client::wait_for(connection.descriptor(), POLLIN, {});
   return ready && !*ready;
 }
 
-// The server has not answered `stats`. With drain.exit it closes the connection, and its process,
-// if it is one of this machine (-1: it is not), ends some time later, before `end`.
+// Called when the server has not answered `stats`. With drain.exit a server closes the connection,
+// and its process ends a little later, before `end`. `process` is -1 if the process is not on this
+// machine.
 Result<int> report_without_answer(const DrainedServer& server, const DrainOptions& options,
                                   const Error& error, int process, DrainClock::time_point end) {
   if (!options.drains) return error;
@@ -201,8 +204,8 @@ Result<int> report_without_answer(const DrainedServer& server, const DrainOption
   return report_end(server, false);
 }
 
-// Until the server says that it drains, or drains no more. With drain.exit a tubed may end at any
-// moment after the signal.
+// Polls until the server reports that it drains, or no longer drains. With drain.exit, tubed may
+// end at any moment after the signal.
 Result<int> wait_for_state(const DrainedServer& server, const DrainOptions& options, int process) {
   const auto end = DrainClock::now() + kDrainPatience;
   for (;;) {
@@ -220,14 +223,13 @@ Result<int> wait_for_state(const DrainedServer& server, const DrainOptions& opti
   }
 }
 
-// True if the server has the commands drain and undrain. A server that closes the connection
-// does not have them.
+// True if the server has the commands drain and undrain; false also if it closes the connection.
 bool knows_command(client::Connection& connection, const DrainOptions& options) {
   const auto known = Capabilities::of(connection);
   return known && known->has(options.command());
 }
 
-// The server has replied to the command. With drain.exit it may end at any moment after that.
+// Called after the server has replied to the command. With drain.exit it may end at any moment.
 Result<int> report_after_command(const DrainedServer& server, const DrainOptions& options,
                                  int process) {
   const auto end = DrainClock::now() + kDrainPatience;
@@ -237,7 +239,7 @@ Result<int> report_after_command(const DrainedServer& server, const DrainOptions
   return report(server, options, client::StatsBlock(answer.value().body), false);
 }
 
-// The exit code if the signal cannot be sent.
+// Returns the exit code if the signal cannot be sent.
 std::optional<int> send_signal(const DrainOptions& options, const os::Descriptor& process,
                                std::uint64_t number) {
   if (::syscall(SYS_pidfd_send_signal, process.number(), options.signal(), nullptr, 0) == 0)
@@ -248,10 +250,10 @@ std::optional<int> send_signal(const DrainOptions& options, const os::Descriptor
                           not_allowed ? "; run this as root or as the server's user" : ""));
 }
 
-// By the command, or by a signal if the server does not know the command, or a role may not use it.
+// Sends the command, or a signal if the server does not know the command or denies it.
 Result<int> change_state(const DrainedServer& server, const DrainOptions& options,
                          const client::StatsBlock& stats) {
-  // From here on the number cannot become that of another process.
+  // The pidfd keeps the signal from a process that reuses the pid.
   const std::uint64_t number = stats.count("pid");
   const os::Descriptor process(
       static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(number), 0)));

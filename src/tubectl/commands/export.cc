@@ -1,17 +1,17 @@
-// tubectl export: the jobs of a server as lines of JSON; with --remove out of the server.
+// tubectl export: writes the jobs of a server as lines of JSON; with --remove it also deletes them.
 //
-// Without --remove, the export only reads: it scans all ids with stats-job and then peeks the
-// bodies of the jobs that the options select. The cost is one command per id that was ever
-// assigned, or per id of --from to --to. Jobs that a group may hold come last, so that an import
-// puts the members of the group before them; until then their records are kept without bodies.
-// --remove refuses held jobs. So that none of them is ready early, it would have to delete them
-// before the members of their groups, and so to write their lines first; an import needs them last.
-// With --remove it goes tube by tube and state by state:
+// Without --remove, the export only reads: it scans all ids with stats-job and peeks the bodies of
+// the selected jobs. The cost is one command per id that was ever assigned, or per id of --from to
+// --to. Jobs that a group may hold come last, because an import must put the members of the group
+// before them; until then their records are kept without bodies. --remove refuses held jobs: to
+// keep them from becoming ready it would have to delete them, and so write them, before the members
+// of their groups, but an import needs them last.
+// With --remove it proceeds by tube and state:
 // 1. A JobSource reserves or finds a batch of jobs.
-// 2. hand_over() touches the jobs that are held, and drops those whose TTR has expired.
+// 2. hand_over() touches the jobs that it holds, and drops those whose TTR has expired.
 // 3. A piece of the batch is written and flushed; to a regular file also synced.
 // 4. The jobs of that piece are deleted, and the next piece follows.
-// A job is deleted only after its line was written, so a crash duplicates at most one piece and
+// A job is deleted only after its line is written, so a crash duplicates at most one piece and
 // loses no job. SIGINT and SIGTERM are checked between batches.
 #include <algorithm>
 #include <chrono>
@@ -59,8 +59,8 @@ examples:
   tubectl export -t mail --remove -o mail.jsonl && tubectl import -t post mail.jsonl
   tubectl export -t mail --remove | tubectl import -t post --rest rest.jsonl)";
 
-// What --remove writes before it deletes. A pipe takes so much at once that this hardly waits; on a
-// file each piece is a sync.
+// Amount that --remove writes before it deletes. A pipe buffers this much, so the write hardly
+// blocks; a file is synced after each piece.
 constexpr std::size_t kPipePieceBytes = 64 * 1024;
 constexpr std::size_t kFilePieceBytes = 1024 * 1024;
 // Well below the shortest TTR, a second.
@@ -78,8 +78,8 @@ struct ExportOptions {
   std::string file;
 };
 
-// Where the lines go. Writes to standard output or to a file that open() creates. Every function
-// that writes returns an Error with the name of the file.
+// The destination of the lines: standard output, or a file that open() creates. Every function that
+// writes fails with an error that names the file.
 class LineOutput {
  public:
   static Result<LineOutput> open(const std::string& path, bool must_be_new) {
@@ -93,18 +93,16 @@ class LineOutput {
     return output;
   }
 
-  // A regular file.
   bool is_file() const { return is_file_; }
 
-  // The number of bytes.
+  // Returns the number of bytes.
   Result<std::size_t> write(const JobRecord& job) {
     TRY(drop_old());
     const std::string line = to_line(as_json(job)) + "\n";
     if (std::fwrite(line.data(), 1, line.size(), file_) == line.size()) return line.size();
     return cannot();
   }
-  // After it all that was written is on the disk, or has left this process if the output is not a
-  // file.
+  // Flushes the output; to a regular file also syncs it.
   Result<void> sync() {
     TRY(drop_old());
     if (std::fflush(file_) == 0 && (!is_file_ || ::fsync(::fileno(file_)) == 0)) return {};
@@ -117,7 +115,7 @@ class LineOutput {
     is_file_ = ::fstat(::fileno(file_), &status) == 0 && S_ISREG(status.st_mode);
   }
 
-  // The old contents of the file stay until the first line is written.
+  // Truncates the file before the first line is written.
   Result<void> drop_old() {
     if (!std::exchange(has_old_, false) || ::ftruncate(::fileno(file_), 0) == 0) return {};
     return cannot();
@@ -130,8 +128,8 @@ class LineOutput {
   bool has_old_ = false;
 };
 
-// run() returns the exit code and may be called once. A failed write ends the export at the next
-// check of write_error_.
+// run() returns the exit code and may be called only once. After a failed write, the export ends at
+// the next check of write_error_.
 class Export {
  public:
   Export(const ExportOptions& options, client::Connection& connection, LineOutput output)
@@ -205,7 +203,7 @@ class Export {
     });
   }
 
-  // Also counts reserved jobs that are left out, for the report at the end.
+  // Also counts the reserved jobs that are left out, for the final report.
   bool is_wanted(const JobRecord& job) {
     if (!wants_tube(job.tube)) return false;
     if (job.state != JobState::reserved) return options_.states.has(job.state);
@@ -231,7 +229,8 @@ class Export {
     return 0;
   }
 
-  // At most as many jobs as at the start, so that it ends while other clients put jobs.
+  // Removes at most the number of jobs that existed at the start, or it might never end while other
+  // clients put jobs.
   Result<void> remove(const std::string& tube, JobState state, std::uint64_t left,
                       Progress& progress) {
     JobSource source(connection_, tube, state, JobSource::Wanted::records);
@@ -245,8 +244,8 @@ class Export {
     return {};
   }
 
-  // Writes and deletes, piece by piece. The reader of a pipe may block it for longer than a TTR:
-  // then the jobs after that piece belong to other workers, and are not written.
+  // Writes and deletes the jobs, piece by piece. The reader of a pipe may block the write for
+  // longer than a TTR: the remaining jobs may then belong to other workers, and are not written.
   Result<void> hand_over(std::vector<JobRecord> jobs, bool held, Progress& progress) {
     std::optional<std::chrono::steady_clock::time_point> touched;
     while (!jobs.empty()) {
@@ -256,7 +255,7 @@ class Export {
         touched = now;
       }
       const std::size_t count = write_piece(jobs);
-      if (write_error_) return {};  // those that are held go back when the connection ends
+      if (write_error_) return {};  // held jobs return when the connection ends
       const auto deleted = TRY(delete_jobs(connection_, std::span(jobs).first(count)));
       taken_ += static_cast<std::uint64_t>(std::ranges::count(deleted, false));
       jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(count));
@@ -266,7 +265,7 @@ class Export {
     return {};
   }
 
-  // Keeps those that are still held, and only those.
+  // Touches the jobs and keeps only those that are still held.
   Result<void> touch(std::vector<JobRecord>& jobs) {
     const auto touched = TRY(touch_jobs(connection_, jobs));
     std::vector<JobRecord> kept;
@@ -278,7 +277,7 @@ class Export {
     return {};
   }
 
-  // How many of them it wrote.
+  // Returns the number of jobs written.
   std::size_t write_piece(std::span<const JobRecord> jobs) {
     const std::size_t most = output_.is_file() ? kFilePieceBytes : kPipePieceBytes;
     std::size_t count = 0;
@@ -295,7 +294,7 @@ class Export {
     return written ? written.value() : 0;
   }
 
-  // A note on standard error, and no failure: the exit code does not change.
+  // A note on standard error that does not change the exit code.
   static void report_count(std::uint64_t count, std::string_view which, std::string_view what) {
     if (count > 0) fail(0, fmt::format("{}: {} {}", what, jobs_in_words(count), which));
   }
@@ -309,10 +308,10 @@ class Export {
   LineOutput output_;
   std::optional<Error> write_error_;
   client::Reply refusal_;
-  std::vector<JobRecord> held_;  // or may be: to be written after all others
+  std::vector<JobRecord> held_;  // held by a group, or possibly; written after all others
   std::uint64_t reserved_ = 0;
-  std::uint64_t run_out_ = 0;  // of their TTR, so that they were not written
-  std::uint64_t taken_ = 0;    // by others, and written
+  std::uint64_t run_out_ = 0;  // not written because their TTR expired
+  std::uint64_t taken_ = 0;    // written, but taken by other clients
   std::uint64_t done_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// tubectl health: whether a server answers and can keep new jobs, for supervisors that run a
+// tubectl health: checks that a server answers and can store new jobs. For supervisors that run a
 // command.
 //
-// A server that drains is healthy: it refuses puts because an operator asked for that. /readyz and
-// a load balancer are for the question whether it should get new clients.
+// A draining server is healthy: it refuses puts because an operator asked for that. Whether it
+// should get new clients is for /readyz and a load balancer.
 #include <array>
 
 #include "client/stats_block.h"

@@ -1,10 +1,10 @@
 // tubectl import: puts jobs from lines of JSON.
 //
-// Lines are read one by one and gathered into batches (kJobsAtOnce, kBytesAtOnce), which JobPutter
-// puts. The first line that is malformed, too long or refused ends the import:
+// Lines are collected into batches (kJobsAtOnce, kBytesAtOnce), which JobPutter puts. The first
+// line that is malformed, too long or refused ends the import:
 // 1. The jobs before it are put and counted.
-// 2. Jobs after it that the same batch has put are deleted again, so that an import with --skip
-//    puts every job once.
+// 2. Jobs after it that the same batch has put are deleted again; an import with --skip then puts
+//    every job exactly once.
 // 3. With --rest, the jobs of the batch that are not in the server, the line that could not be
 //    read, and all unread input are written to the file and synced.
 // So with --rest every job of the input is either imported or in the file, except for lines that
@@ -60,12 +60,12 @@ constexpr std::string_view kNotReserved =
 
 constexpr std::size_t kJobsAtOnce = 256;
 constexpr std::size_t kBytesAtOnce = 1024 * 1024;
-// A byte of a body is six in JSON at most; the rest of a line is short.
+// JSON takes at most six bytes for a byte of the body; the rest of a line is short.
 constexpr std::size_t kBytesInJson = 6;
 constexpr std::size_t kOtherKeys = 64 * 1024;
 
-// The largest line that can hold a body of `most_body` bytes. A longer line is refused without
-// being kept in memory.
+// The longest line that can hold a body of `most_body` bytes. A longer line is refused without
+// being stored.
 std::size_t longest_line(std::size_t most_body) {
   return kBytesInJson * most_body + kOtherKeys;
 }
@@ -79,16 +79,16 @@ struct ImportOptions {
   bool json = false;
 };
 
-// Why it ended too early.
+// Why the import ended early.
 struct Failure {
   int code;
-  std::uint64_t line;  // the first that was not imported
+  std::uint64_t line;  // the first line that was not imported
   std::string reason;
 };
 
-// The file for the lines that were not imported. It is there from the beginning, so that it is
-// known that it can be written, and goes when it was not needed. Precondition of write() and
-// sync(): open() succeeded.
+// The file for the lines that were not imported. open() creates it before the import starts, to
+// find out whether it can be written; it is removed if nothing was written. Precondition of write()
+// and sync(): open() succeeded.
 class RestFile {
  public:
   RestFile() = default;
@@ -105,7 +105,6 @@ class RestFile {
   }
   bool wanted() const { return static_cast<bool>(file_); }
   const std::string& name() const { return name_; }
-  // Something was written.
   bool used() const { return used_; }
 
   Result<void> write(std::string_view bytes) {
@@ -127,15 +126,15 @@ class RestFile {
   bool used_ = false;
 };
 
-// Writes what was not read yet, without what was to be passed over.
+// Writes the unread input, except for lines that --skip passes over.
 Result<void> save_behind(const ImportOptions& options, LineInput& input, RestFile& rest) {
   TRY(input.pass_over(options.skip));
   auto written = input.rest([&](std::string_view piece) { return rest.write(piece); });
   return written ? rest.sync() : written;
 }
 
-// run() returns the exit code and may be called once. `options`, `connection` and `rest` outlive
-// the object.
+// run() returns the exit code and may be called only once. `options`, `connection` and `rest`
+// outlive the object.
 class Import {
  public:
   Import(const ImportOptions& options, client::Connection& connection, LineInput input,
@@ -168,7 +167,7 @@ class Import {
   }
 
  private:
-  // How the rest can be imported; from the first line on it needs no option.
+  // A hint at how to import the rest, or nothing if it needs no option.
   std::string way_on() const {
     const std::uint64_t done = std::max(failure_->line - 1, options_.skip);
     if (done > 0) return fmt::format(" (go on with --skip {})", done);
@@ -176,8 +175,7 @@ class Import {
     return fmt::format(" (--skip {} passes over it)", failure_->line);
   }
 
-  // Asks for the largest body first, so that a job that the server cannot take is found before it
-  // is sent.
+  // Asks for the largest body, to reject a job that is too large before it is sent.
   void learn_limits() {
     auto largest = ask_largest_job(connection_);
     if (!largest) return give_up(kExitUnavailable, input_.number() + 1, largest.error().message);
@@ -187,8 +185,8 @@ class Import {
     most_body_ = std::get<std::uint64_t>(*largest);
   }
 
-  // False: it is over. Reads one line. Puts the batch when it is full, or when the next line is not
-  // available yet.
+  // Reads one line. First puts the batch if it is full or the next line is not available yet.
+  // Returns false at the end of the import.
   bool step() {
     const bool full = jobs_.size() >= kJobsAtOnce || bytes_ >= kBytesAtOnce;
     if (!jobs_.empty() && (full || !input_.ready())) {
@@ -215,7 +213,7 @@ class Import {
     return true;
   }
 
-  // Adds the job of a line to the batch. Empty lines and the lines of --skip are passed over.
+  // Adds the job of a line to the batch. Ignores empty lines and the lines of --skip.
   void take(const LineInput::Line& line) {
     if (input_.number() <= options_.skip) return;
     if (line.text.find_first_not_of(" \t\r") == line.text.npos) return;
@@ -235,7 +233,7 @@ class Import {
             too_big ? "the job is larger than the server takes" : job.error().message);
   }
 
-  // Puts what has gathered, up to the first that is refused.
+  // Puts the batch, up to the first job that is refused.
   void put() {
     if (jobs_.empty()) return;
     const auto results = putter_.put(jobs_);
@@ -262,8 +260,8 @@ class Import {
     }
   }
 
-  // The jobs after the refused job will be imported again with it, so they are deleted now. Returns
-  // a note about those that cannot be deleted because workers hold them.
+  // Deletes the jobs after the refused job, which will be imported again with it. Returns a note
+  // about those that workers hold.
   std::string take_back(std::span<const PutResult> results) {
     std::vector<JobRecord> early;
     for (const PutResult& result : results) {
@@ -307,15 +305,15 @@ class Import {
   std::size_t most_body_ = kMaxJobBytesCeiling;
   std::vector<JobRecord> jobs_;  // to be put
   std::vector<std::uint64_t> lines_;
-  std::size_t bytes_ = 0;  // of their bodies
+  std::size_t bytes_ = 0;  // of the bodies in jobs_
   std::string unread_;     // the line that could not be read
   FreeCounts imported_;
   LostTags lost_;
   std::optional<Failure> failure_;
 };
 
-// The server is not reachable. The writer of the pipe does not know this, and may have deleted the
-// jobs already. Returns the exit code.
+// Called when the server is not reachable. The writer of the pipe does not know that, and may have
+// deleted the jobs already. Returns the exit code.
 int save_all(const ImportOptions& options, LineInput& input, RestFile& rest,
              const std::string& reason) {
   const auto saved = save_behind(options, input, rest);

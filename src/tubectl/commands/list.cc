@@ -1,6 +1,6 @@
-// tubectl list: the jobs of a tube, as the server lists them page by page (list-jobs).
+// tubectl list: lists the jobs of a tube, page by page (list-jobs).
 //
-// Words after the last column of a page are the tags of the job.
+// In a page, the words after the last column are the tags of the job.
 #include <algorithm>
 #include <array>
 
@@ -40,7 +40,7 @@ struct ListOptions {
   bool json = false;
 };
 
-// Collects the lines of the pages; prints JSON as it comes, and a table at the end.
+// Collects the lines of the pages. Prints JSON page by page; prints the table at the end.
 class List {
  public:
   explicit List(const ListOptions& options) : options_(options) {}

@@ -1,13 +1,13 @@
-// tubectl move: the jobs of one tube into another.
+// tubectl move: moves the jobs of one tube into another.
 //
-// A server that has move-jobs moves them itself (move_on_server). It leaves the jobs that a group
-// holds, so these are moved by their ids (move_held), and are held in TO at once.
+// A server with move-jobs moves them itself (move_on_server). It skips jobs that a group holds:
+// these are moved by id (move_held), and are held in TO immediately.
 //
-// For another server two connections are used, since the source connection watches FROM and holds
-// its jobs, while the target connection puts. For each batch: a JobSource takes jobs of FROM;
-// JobPutter puts copies into TO; then the originals are deleted. If the deletion of an original
-// fails, another client has reserved it meanwhile and its copy is deleted. So a crash leaves at
-// most one batch of jobs in both tubes, and no job is lost.
+// For a server without move-jobs, two connections are used: the source connection watches FROM and
+// holds its jobs, and the target connection puts. For each batch, a JobSource takes jobs of FROM,
+// JobPutter puts copies into TO, and the originals are deleted. If an original cannot be deleted,
+// another client has reserved it meanwhile, and its copy is deleted. A crash leaves at most one
+// batch of jobs in both tubes and loses none.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -39,9 +39,9 @@ examples:
   tubectl move mail mail-slow
   tubectl move --state buried --count 100 mail mail-again)";
 
-// So that the reply comes soon and the progress is shown.
+// Bounded to let the reply arrive soon and the progress be shown.
 constexpr std::uint64_t kMovedAtOnce = 10'000;
-// Fewer, as each takes a command.
+// Smaller, because each job takes a command.
 constexpr std::size_t kHeldMovedAtOnce = 1'000;
 
 struct MoveOptions {
@@ -53,10 +53,10 @@ struct MoveOptions {
   bool json = false;
 };
 
-// run() returns the exit code and may be called once.
+// run() returns the exit code and may be called only once.
 class Move {
  public:
-  // They are two clients of the same server.
+  // `source` and `target` are two clients of the same server.
   Move(const MoveOptions& options, client::Connection& source, client::Connection& target)
       : options_(options), source_(source), target_(target), putter_(target) {}
 
@@ -72,7 +72,7 @@ class Move {
       Progress progress("moving", left_);
       const bool moves_held = known.has("move-job") && known.has("list-jobs");
       for (const JobState state : kFreeStates) {
-        // The server counts held jobs as delayed, and does not move them by move-jobs.
+        // The server counts held jobs as delayed, but move-jobs skips them.
         const std::uint64_t held =
             state == JobState::delayed ? std::min(tube->held, there[state]) : 0;
         TRY(known.has("move-jobs") ? move_on_server(state, there[state] - held, progress)
@@ -96,7 +96,7 @@ class Move {
   }
 
  private:
-  // Moves at most `there` jobs of one state, within the bound of --count, by the server.
+  // Moves at most `there` jobs of one state by move-jobs, within the bound of --count.
   Result<void> move_on_server(JobState state, std::uint64_t there, Progress& progress) {
     there = std::min(there, left_);
     while (there > 0 && refusal_.line.empty() && !client::stop_requested()) {
@@ -115,8 +115,8 @@ class Move {
     return {};
   }
 
-  // The jobs that a group holds now. Those that have been released since move as ready jobs; those
-  // that a worker has then stay.
+  // Moves the jobs that a group holds now. Jobs that become ready meanwhile are moved as ready
+  // jobs; jobs that a worker reserves meanwhile stay.
   Result<void> move_held(Progress& progress) {
     if (left_ == 0 || !refusal_.line.empty()) return {};
     const auto held = TRY(held_jobs(source_, options_.from, refusal_));
@@ -144,7 +144,7 @@ class Move {
     return {};
   }
 
-  // Moves the jobs of one state, as move_on_server() does, by this client.
+  // As move_on_server(), but this client moves the jobs.
   Result<void> move(JobState state, std::uint64_t there, Progress& progress) {
     JobSource source(source_, options_.from, state, JobSource::Wanted::records);
     there = std::min(there, left_);
@@ -160,7 +160,7 @@ class Move {
     return {};
   }
 
-  // Reserved jobs that are refused go back unchanged when the connection ends.
+  // Reserved jobs whose copies are refused return unchanged when the connection ends.
   Result<void> move_batch(std::vector<JobRecord>& jobs) {
     for (JobRecord& job : jobs) job.tube = options_.to;
     const auto results = TRY(putter_.put(jobs));
@@ -179,7 +179,7 @@ class Move {
     return delete_originals(originals, std::move(copies));
   }
 
-  // Deletes the originals. If another client was faster with an original, its copy is deleted.
+  // Deletes the originals. If another client has taken an original, deletes its copy.
   Result<void> delete_originals(const std::vector<JobRecord>& originals,
                                 std::vector<JobRecord> copies) {
     const auto deleted = TRY(delete_jobs(source_, originals));
@@ -214,7 +214,7 @@ class Move {
   client::Connection& target_;
   JobPutter putter_;
   std::uint64_t left_ = 0;
-  std::uint64_t left_held_ = 0;  // waiting for a group, and not moved
+  std::uint64_t left_held_ = 0;  // held by a group, and not moved
   FreeCounts moved_;
   LostTags lost_;
   client::Reply refusal_;

@@ -1,4 +1,4 @@
-// tubectl pause: no jobs of a tube for a while.
+// tubectl pause: pauses a tube for a while.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ struct PauseOptions {
   bool end = false;
 };
 
-// A pause of 0 s ends a pause, so --end and 0 send the same command.
+// A pause of 0 s ends the pause: --end and 0 send the same command.
 Result<int> run_pause(const PauseOptions& options) {
   if (!options.time && !options.end) {
     return fail(kExitUsage, "say for how long, or --end; try tubectl pause --help");

@@ -1,9 +1,8 @@
-// tubectl peek, job: a job's body, and what the server knows of it.
+// tubectl peek, job: print a job's body, and what the server reports about it.
 //
-// Both subcommands ask for stats-job, peek or both of each id in one pipeline (look_at) and print
-// each job as soon as its last reply has arrived, so that the memory is bounded by one body. peek
-// with a state uses peek-ready, peek-delayed, peek-buried or peek-reserved of the used tube. No
-// state of a job changes.
+// Both subcommands pipeline stats-job, peek or both for all ids (look_at) and print each job when
+// its last reply has arrived, so memory is bounded by one body. peek with a state uses peek-ready,
+// peek-delayed, peek-buried or peek-reserved of the used tube. Neither changes any job.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -32,7 +31,7 @@ struct PeekOptions {
   bool raw = false;
 };
 
-// The replies that are wanted for each job.
+// The replies to request for each job.
 struct Wanted {
   bool stats = false;
   bool body = false;
@@ -73,7 +72,7 @@ Result<int> look_at(client::Connection& connection, const std::vector<JobId>& id
   return shown != 0 ? shown : code;
 }
 
-// The stats are requested only for JSON, which prints them next to the body.
+// Only JSON includes the stats, next to the body.
 Result<int> show_bodies(client::Connection& connection, const std::vector<JobId>& ids,
                         const PeekOptions& options) {
   const Wanted wanted{.stats = options.json, .body = true};
@@ -85,8 +84,8 @@ Result<int> show_bodies(client::Connection& connection, const std::vector<JobId>
   });
 }
 
-// Prints the job that the server would serve next in that state, or has served first. For JSON it
-// asks for that job a second time, by its id, to get the stats as well.
+// Prints the next job in that state; of the reserved jobs, the job reserved first. For JSON it
+// requests that job a second time, by id, to get the stats as well.
 Result<int> peek_by_state(const PeekOptions& options) {
   const char* const state = options.ready     ? "ready"
                             : options.delayed ? "delayed"
@@ -111,7 +110,7 @@ Result<int> peek_by_state(const PeekOptions& options) {
 Result<int> run_peek(PeekOptions& options) {
   const int states =
       int{options.ready} + int{options.delayed} + int{options.buried} + int{options.reserved};
-  // With a state one word may be the tube if it is no id.
+  // With a state, a single word that is not an id is the tube.
   if (states == 1 && options.ids.size() == 1 && !is_id_or_stdin(options.ids.front())) {
     options.tube = options.ids.front();
     options.ids.clear();

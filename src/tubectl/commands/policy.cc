@@ -1,8 +1,8 @@
-// tubectl policy: shows the policy of a tube, or sets a value of it (tube-policy).
+// tubectl policy: shows the policy of a tube, or sets one of its values (tube-policy).
 //
-// The keys, values and origins are the server's own words: a later server may have more of them. A
-// value that it does not take is BAD_FORMAT, as is a key that it does not have; the keys that it
-// lists tell the two apart.
+// The keys, values and origins are the server's own words; a later server may have more. The server
+// answers BAD_FORMAT both to an unknown key and to a value that it does not accept; the keys that
+// it lists distinguish the two.
 #include <algorithm>
 #include <array>
 
@@ -34,7 +34,7 @@ examples:
   tubectl policy mail dead mail-dead
   tubectl policy mail max-attempts -)";
 
-// The line after that of a key has the origin of the value. Its key is the same with this suffix.
+// The line after a key's line has the origin of its value. Its key has this suffix.
 constexpr std::string_view kOriginSuffix = "-from";
 
 struct PolicyOptions {
@@ -89,7 +89,7 @@ Result<client::Reply> ask_policy(client::Connection& connection, const std::stri
   return connection.ask(fmt::format("tube-policy {}", tube));
 }
 
-// The server has answered BAD_FORMAT.
+// Explains the reply BAD_FORMAT.
 Result<int> report_malformed(const PolicyOptions& options, client::Connection& connection) {
   const auto reply = TRY(ask_policy(connection, options.tube));
   const auto lines = reply.is("OK") ? policy_lines(reply.body) : std::vector<PolicyLine>();
@@ -103,7 +103,7 @@ Result<int> report_malformed(const PolicyOptions& options, client::Connection& c
                                         suggestion(*options.key, keys)));
 }
 
-// Spaces would separate words of the command, and a line end would end it.
+// A space would start another argument, and a line end would end the command.
 bool is_word(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }

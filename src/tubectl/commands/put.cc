@@ -1,18 +1,18 @@
-// tubectl put: one job, or a job a line.
+// tubectl put: puts one job, or one job per line.
 //
-// One job (put_one, put_whole): the body is the argument, or all of the input. The input is read
-// before the connection of the put is opened, because reading from a pipe may take longer than the
-// server's idle timeout.
+// One job (put_one, put_whole): the body is the argument, or the whole input. The input is read
+// before the connection for the put is opened, because reading from a pipe may exceed the server's
+// idle timeout.
 //
-// With --lines (PutLines) the input may be endless, so the lines go through a pipeline of bounded
+// With --lines (PutLines) the input may be endless, so the lines pass through a pipeline of bounded
 // memory:
 // 1. add_line() appends a put for each line that can be read without waiting, up to 256 commands or
 //    256 KiB.
 // 2. The batch is sent, and replies are read until at most 256 commands are unanswered.
 // 3. If the next line is not available yet, all replies are read first: an interactive producer
 //    sees each result before it types the next line.
-// 4. The first refused line ends the input. The lines that were already sent after it cannot be
-//    taken back, so the report counts them separately.
+// 4. The first refused line ends the input. Lines already sent after it cannot be undone; the
+//    report counts them separately.
 #include <algorithm>
 #include <utility>
 
@@ -57,15 +57,15 @@ struct PutOptions {
             .body = of_body};
   }
 
-  std::string tags_text;  // of `tags`, as a put has them
+  std::string tags_text;  // `tags`, as they are written in a put
 };
 
 std::string too_large(std::uint64_t largest) {
   return fmt::format("the job is larger than the {} bytes that the server takes", largest);
 }
 
-// 0: the server knows what the job needs. A server that does not know tags or milliseconds would
-// run the body as commands.
+// Returns 0 if the server knows everything that the job needs. A server that does not know tags or
+// milliseconds would run the body as commands.
 Result<int> check_needs(const PutOptions& options, client::Connection& connection) {
   const bool milliseconds =
       client::has_milliseconds(options.delay) || client::has_milliseconds(options.ttr);
@@ -79,7 +79,7 @@ Result<int> check_needs(const PutOptions& options, client::Connection& connectio
   return fail(kExitFailure, fmt::format("put: the server does not know {}", unknown));
 }
 
-// Calls put(client), with the tube in use. Returns the exit code.
+// Uses the tube, then calls put(client). Returns the exit code.
 template <class Put>
 Result<int> put_into_tube(const PutOptions& options, Put put) {
   auto connection = TRY(connect(options.server));
@@ -93,14 +93,14 @@ Result<int> put_into_tube(const PutOptions& options, Put put) {
   return put(connection);
 }
 
-// The lines of an input as puts, pipelined. Returns the exit code by run(). A line number is that
-// of the input and counts from 1; since each line is one job, it is also the number of the put.
+// Puts the lines of an input, pipelined. run() returns the exit code. Line numbers count from 1;
+// since each line is a job, they also number the puts.
 class PutLines {
  public:
   PutLines(const PutOptions& options, client::Connection& connection, std::uint64_t largest)
       : options_(options), connection_(connection), largest_(largest), progress_("putting", 0) {}
 
-  // Until the end, or until a line is refused. Returns the exit code.
+  // Runs until the end of the input, or until a line is refused. Returns the exit code.
   Result<int> run(LineInput& input) {
     const auto code = put_all(input);
     if (code) return code;
@@ -122,16 +122,17 @@ class PutLines {
       TRY(connection_.send(commands));
       commands.clear();
       gathered = 0;
-      // While lines come at once the server is kept busy; else nothing stays unanswered meanwhile.
+      // While lines are available, the server is kept busy; otherwise no command is left
+      // unanswered.
       TRY(take_answers(at_once ? client::kCommandsInFlight : 0));
     }
-    // Lines in flight after a refused line count, too.
+    // Lines in flight after a refused line count as well.
     TRY(take_answers(0));
     if (unprinted_ != 0) return unprinted_;
     return why_.empty() ? print_inserted() : report_refused();
   }
 
-  // False: the input has ended, or the line cannot be put.
+  // Returns false if the input has ended or the line cannot be put.
   bool add_line(LineInput& input, std::string& commands) {
     const auto line = input.next(largest_);
     if (!line) {
@@ -166,9 +167,9 @@ class PutLines {
     return {};
   }
 
-  // The first refused line counts: nothing is sent after it. Replies come in the order of the
+  // Records the first refused line; nothing is sent after it. Replies arrive in the order of the
   // lines, so only a line that is too long, which is found before it is sent, can be recorded
-  // before an earlier refusal arrives. Then the earlier line replaces it.
+  // before an earlier refusal arrives. The earlier line then replaces it.
   void refuse_line(std::uint64_t line, std::string reason) {
     if (!why_.empty() && line > refused_) return;
     if (!why_.empty()) behind_ = 0;
@@ -202,11 +203,10 @@ class PutLines {
   std::uint64_t answered_ = 0;
   std::uint64_t inserted_ = 0;
   std::uint64_t behind_ = 0;   // inserted after the refused line
-  std::uint64_t refused_ = 0;  // which line
-  // The reason for the end of the input, with the line's number.
-  std::string why_;  // empty: nothing ended it
+  std::uint64_t refused_ = 0;  // number of the first refused line
+  std::string why_;            // reason and line at which the input ended; empty: none
   int code_ = kExitFailure;
-  int unprinted_ = 0;  // the exit code, when standard output takes no more
+  int unprinted_ = 0;  // exit code once standard output has failed
 };
 
 Result<int> put_lines(const PutOptions& options) {
@@ -220,7 +220,7 @@ Result<int> put_lines(const PutOptions& options) {
   });
 }
 
-// Of a job that was not added, because its key is taken: the state of the job that has the key.
+// The state of the job that has the key, if the key is taken and no job was added.
 std::string existing_state(const client::Reply& answer) {
   std::string_view rest = answer.line;
   for (int word = 0; word < 2; ++word) {
@@ -254,7 +254,7 @@ Result<int> put_whole(const PutOptions& options) {
   if (!input) return fail(kExitIo, input.error().message);
   std::uint64_t largest = 0;
   {
-    // Not the connection of the put: reading the input may take long.
+    // A connection of its own, because reading the input may take long.
     auto connection = TRY(connect(options.server));
     auto answer = TRY(ask_largest_job(connection));
     if (const auto* const refusal = std::get_if<client::Reply>(&answer)) {

@@ -1,10 +1,10 @@
-// tubectl reserve: takes jobs, prints them, and says what becomes of them.
+// tubectl reserve: reserves jobs, prints them, and deletes, releases or buries them.
 //
-// Reserves one job after the other on one connection and prints each before it is deleted, released
-// or buried, so that a job whose output failed is not lost. Without such an option the jobs stay
-// reserved until the connection ends, which is when the program ends: then the server makes them
-// ready again. With --release the jobs are held until the last is printed, because a released job
-// could be reserved again by the next reserve of the same run.
+// Reserves one job after the other on one connection. Each is printed before it is deleted,
+// released or buried, so a failed output loses no job. Without such an option the jobs stay
+// reserved until the program exits and closes the connection; the server then makes them ready
+// again. With --release the jobs are held until the last is printed, because the next reserve of
+// the same run could otherwise return a released job.
 #include <algorithm>
 #include <unordered_set>
 
@@ -21,8 +21,7 @@
 namespace tubed::tubectl {
 namespace {
 
-// Exactly one of `deletes`, `releases` and `buries` is set, or none of them; the option rows
-// exclude each other.
+// At most one of `deletes`, `releases` and `buries` is set; the option rows exclude each other.
 struct ReserveOptions {
   Server server;
   std::vector<std::string> tubes;
@@ -36,7 +35,7 @@ struct ReserveOptions {
   bool json = false;
   bool raw = false;
 
-  // Only stats-job has the job's own priority and the printed fields.
+  // Only stats-job reports the job's own priority and the printed fields.
   bool wants_stats() const { return json || ((releases || buries) && !priority); }
 };
 
@@ -45,7 +44,7 @@ struct HeldJob {
   std::uint64_t priority = 0;
 };
 
-// Watches those tubes and no others. Returns the exit code.
+// Watches exactly these tubes. Returns the exit code.
 Result<int> watch_tubes(client::Connection& connection, const std::vector<std::string>& tubes) {
   for (const std::string& tube : tubes) {
     const auto watched = demand(connection, fmt::format("watch {}", tube), "WATCHING");
@@ -55,8 +54,8 @@ Result<int> watch_tubes(client::Connection& connection, const std::vector<std::s
   return demand(connection, fmt::format("ignore {}", kDefaultTube), "WATCHING");
 }
 
-// The answer to a command about a job that is held. Returns the exit code. NOT_FOUND means that the
-// TTR of the job expired and the job belongs to the queue or to another client again.
+// Sends a command about a held job and checks its reply. Returns the exit code. NOT_FOUND means
+// that the job's TTR has expired and the client no longer holds it.
 Result<int> decide(client::Connection& connection, JobId id, const std::string& command,
                    std::string_view due) {
   const auto answer = TRY(connection.ask(command));
@@ -104,7 +103,7 @@ class Reservations {
                                        : Duration::max());
   }
 
-  // Prints it, and lets it go only when that was done.
+  // Prints the job, then deletes or buries it unless printing failed.
   Result<int> take(const client::Reply& reserved) {
     HeldJob job{reserved.number(), options_.priority.value_or(0)};
     Json summary = {{"id", job.id}};
@@ -123,7 +122,7 @@ class Reservations {
       return decide(connection_, job.id, command, "BURIED");
     }
     held_.insert(job.id);
-    // Released now, the job would be the next to be reserved.
+    // If released now, this job would be reserved next.
     if (options_.releases) to_release_.push_back(job);
     return 0;
   }

@@ -1,7 +1,6 @@
-// tubectl stats: the statistics of a server, of one of its tubes, or of a group of jobs.
+// tubectl stats: prints the statistics of a server, a tube, or a group of jobs.
 //
-// The keys and values are the server's own, so the output of a later server shows its new keys
-// without a change here.
+// The keys and values are the server's own: new keys of a later server need no change here.
 
 #include <fmt/format.h>
 
@@ -21,7 +20,7 @@ struct StatsOptions {
   bool json = false;
 };
 
-// 0: the server knows what is asked for. beanstalkd answers BAD_FORMAT to stats-group.
+// Returns 0 if the server knows the command. beanstalkd answers BAD_FORMAT to stats-group.
 Result<int> check_group(const StatsOptions& options, client::Connection& connection) {
   if (!options.group) return 0;
   return demand_capability(connection, "stats", "stats-group", "stats-group");

@@ -2,8 +2,7 @@
 //
 // A row names the subcommand, its options and the function that runs it. The command line, the
 // help, the completions and the manual page are made from these rows. To add a subcommand, define
-// its function in a file of its own, declare it here and add it to subcommands(); the order there
-// is the order of the help.
+// its function in a file of its own, declare it here and add it to subcommands().
 #pragma once
 
 #include <span>
@@ -48,7 +47,7 @@ const Subcommand& work_command();
 // All subcommands, in the order of the help.
 std::span<const Subcommand* const> subcommands();
 
-// The headings of the help.
+// Headings of the help.
 inline constexpr std::string_view kWorkGroup = "Put jobs and work them off";
 inline constexpr std::string_view kLookGroup = "Look";
 inline constexpr std::string_view kControlGroup = "Steer tubes and the server";
@@ -58,7 +57,7 @@ inline constexpr std::string_view kManyGroup = "Many jobs at once";
 inline constexpr OptionRow kVersionOption{.names = "-V,-v,--version",
                                           .help = "Print the version, and exit"};
 std::span<const OptionRow> program_options();
-// All options of a subcommand: --help, its own and those of a connection.
+// All options of a subcommand: --help, its own, and the connection's.
 std::vector<OptionRow> options_of(const Subcommand& subcommand);
 
 }  // namespace tubed::tubectl

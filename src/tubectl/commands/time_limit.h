@@ -1,5 +1,5 @@
-// TimeLimit: the option --timeout of a command that waits for a server, which also bounds the wait
-// for a server that does not answer.
+// TimeLimit: the option --timeout of a command that waits for a server. It also bounds the wait for
+// a server that does not answer.
 #pragma once
 
 #include <chrono>
@@ -15,24 +15,24 @@ class TimeLimit {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // It begins now. No value: no limit. 0: one look at the server.
+  // Starts now. No value: no limit. 0: a single query.
   explicit TimeLimit(std::optional<double> seconds);
 
   double seconds() const { return seconds_.value_or(0); }
-  // True: the command is to give up after this look.
+  // True if the command must give up after the current query.
   bool is_over() const { return seconds_ && Clock::now() >= end_; }
-  // At most `pause`.
+  // The time left, at most `pause`.
   Clock::duration left(Clock::duration pause) const;
   Clock::time_point begin() const { return begin_; }
 
-  // Connects, and bounds all waits of the connection.
+  // Connects, with all waits of the connection bounded.
   Result<client::Connection> connect(const Server& server) const;
-  // The exit code for an error of the connection: kExitTimedOut, after printing that the server has
-  // not answered in time, or the error itself.
+  // Returns kExitTimedOut, after printing that the server has not answered in time, if the limit
+  // caused the error of the connection; otherwise the error.
   Result<int> report(const Error& error) const;
 
  private:
-  // One look takes no longer than any command.
+  // A single query (0 s) waits as long as any command.
   bool bounds_answers() const { return seconds_ && *seconds_ > 0; }
 
   std::optional<double> seconds_;

@@ -1,5 +1,5 @@
-// tubectl token: makes a token, or prints the line of a token for the server's file of tokens. It
-// contacts no server.
+// tubectl token: makes a token, or prints a token's line for the server's token file. It contacts
+// no server.
 #include "tubectl/token.h"
 
 #include <array>
@@ -36,7 +36,7 @@ struct TokenOptions {
   bool json = false;
 };
 
-// `token` is shown, unless it is empty.
+// Prints `token` too, unless it is empty.
 int print_line(const TokenOptions& options, const std::string& hash, const std::string& token) {
   if (options.json) {
     Json object{{"name", options.name}, {"hash", hash}};

@@ -1,8 +1,8 @@
-// tubectl top: the server and its tubes, live.
+// tubectl top: shows the server and its tubes, live.
 //
-// With --once it takes two snapshots, so that rates are known, and prints one frame as text.
-// Otherwise top/live_view.h runs the screen until the user quits. The locale decides whether graphs
-// use block characters; it is set here, before ncurses starts.
+// With --once it takes two snapshots, needed for rates, and prints one frame as text. Otherwise
+// top/live_view.h runs the screen until the user quits. The locale decides whether graphs use block
+// characters; it is set here, before ncurses starts.
 #include <chrono>
 #include <clocale>
 #include <cstdlib>
@@ -61,7 +61,7 @@ struct TopOptions {
   }
 };
 
-// Options that were checked when the command line was parsed cannot fail here.
+// Cannot fail: the options were checked when the command line was parsed.
 Model make_model(const TopOptions& options) {
   Model model(to_string(options.server.target.address));
   const auto key = top::sort_key_of(options.sort);
@@ -70,7 +70,7 @@ Model make_model(const TopOptions& options) {
   return model;
 }
 
-// The value of COLUMNS or LINES. Nothing: it is not set, or not a usable number.
+// The value of COLUMNS or LINES. No value: not set, or not a usable number.
 std::optional<std::size_t> size_from(const char* variable) {
   const char* const value = std::getenv(variable);
   if (value == nullptr) return std::nullopt;
@@ -90,7 +90,7 @@ Size size_of_output() {
   return size;
 }
 
-// Removes trailing blanks, which only matter on a screen.
+// Removes trailing blanks, which matter only on a screen.
 std::string frame_text(const top::Frame& frame) {
   const Paint paint = Paint::for_descriptor(STDOUT_FILENO);
   std::string text;

@@ -1,9 +1,9 @@
-// tubectl tubes: the tubes of a server, and how fast they move.
+// tubectl tubes: lists the tubes of a server and their rates.
 //
 // Takes two snapshots, --interval apart, and derives the rates from the difference of the counters;
-// with an interval of 0 one snapshot, without rates. --names asks only for the list of tubes, which
-// is one command instead of one per tube. A tube that was named and does not exist is reported
-// after the table, with exit code 1.
+// with an interval of 0, one snapshot without rates. --names requests only the list of tubes: one
+// command instead of one per tube. A named tube that does not exist is reported after the table,
+// with exit code 1.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -40,10 +40,10 @@ struct TubeRow {
 struct TubeColumn {
   const char* title;
   std::uint64_t TubeCounts::*count;
-  Style style;  // unless it is 0
+  Style style;  // used unless the count is 0
 };
 
-// Between the name and the rates.
+// The columns between the name and the rates.
 constexpr std::array<TubeColumn, 8> kTubeColumns{
     {{"ready", &TubeCounts::ready, Style::plain},
      {"urgent", &TubeCounts::urgent, Style::plain},
@@ -53,15 +53,15 @@ constexpr std::array<TubeColumn, 8> kTubeColumns{
      {"waiting", &TubeCounts::waiting, Style::green},
      {"watching", &TubeCounts::watching, Style::plain},
      {"paused", &TubeCounts::pause_seconds_left, Style::yellow}}};
-// The last column, if a tube has such jobs: delayed jobs that wait for a group.
+// The last column, shown if a tube has delayed jobs that a group holds.
 constexpr TubeColumn kHeldColumn{"held", &TubeCounts::held, Style::yellow};
 
 bool has_held(const std::vector<TubeRow>& rows) {
   return std::ranges::any_of(rows, [](const TubeRow& row) { return row.counts->held > 0; });
 }
 
-// By name, as they are, or with the largest number first, and then by name. The snapshot is sorted
-// by name, and the sort is stable, so equal values keep that order.
+// Sorts by name or by the largest value. The snapshot is sorted by name and the sort is stable, so
+// equal values stay in order of name.
 void sort_rows(std::vector<TubeRow>& rows, top::SortKey key) {
   std::ranges::stable_sort(rows, std::greater{}, [key](const TubeRow& row) {
     return top::sort_value(*row.counts, row.rates, key);
@@ -92,8 +92,7 @@ std::string rows_as_table(const std::vector<TubeRow>& rows, bool rates) {
   return table.text(Paint::for_descriptor(STDOUT_FILENO));
 }
 
-// One object per line. The keys are the titles of the columns and are part of the interface for
-// scripts.
+// One object per line. The keys are the column titles, part of the interface for scripts.
 std::string rows_as_json(const std::vector<TubeRow>& rows, bool rates) {
   std::string text;
   const bool held = has_held(rows);

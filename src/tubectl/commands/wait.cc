@@ -1,6 +1,6 @@
-// tubectl wait: waits for the end of a job, as the server reports it (wait).
+// tubectl wait: waits until a job ends (wait).
 //
-// The exit code says how it ended, so that a script needs no output.
+// The exit code says how it ended: a script need not read the output.
 #include <chrono>
 #include <limits>
 
@@ -34,7 +34,7 @@ struct WaitOptions {
 
 Result<int> run_wait(const WaitOptions& options) {
   auto connection = TRY(connect(options.server));
-  // The longest wait of the protocol is 136 years.
+  // The longest wait of the protocol, 136 years.
   constexpr std::uint32_t kLongest = std::numeric_limits<std::uint32_t>::max();
   TRY(connection.send(
       fmt::format("wait {} {}\r\n", options.timeout.value_or(kLongest), options.id)));

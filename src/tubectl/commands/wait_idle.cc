@@ -1,10 +1,10 @@
-// tubectl wait-idle: waits until no job is left to be done.
+// tubectl wait-idle: waits until no jobs are left to do.
 //
-// Only the server that was busy can become idle. A socket unit starts a new server for a connection
-// after the old server's end. So a server that this connection has started is not idle, and neither
-// is a server that no longer drains. The end of a server that has drained is success: its last line
-// says so (announce_drained()), because a server that is stopped or killed closes the connection
-// too.
+// Only the server that was busy can become idle. After its end, a socket unit starts a new server
+// for the next connection; so a server that this connection has started does not count as idle, and
+// neither does a server that no longer drains. The end of a drained server is success. Its last
+// line says that it has drained (announce_drained()), because a server that is stopped or killed
+// also closes the connection.
 #include "tubectl/commands/wait_idle.h"
 
 #include <algorithm>
@@ -37,13 +37,13 @@ struct IdleOptions {
   std::vector<std::string> tubes;
   bool held = false;
   bool all = false;
-  bool draining = false;  // it was sent into drain mode before
+  bool draining = false;  // the server was told to drain before
   std::optional<double> timeout;
-  std::optional<bool> announces;           // announce_drained(); no value: it was not asked
+  std::optional<bool> announces;           // result of announce_drained(); no value: not called
   std::string_view attempt = "wait-idle";  // the subcommand, for messages
 };
 
-// The jobs that are waited for.
+// The jobs that the wait counts.
 struct JobsLeft {
   std::uint64_t ready = 0;
   std::uint64_t reserved = 0;
@@ -55,7 +55,7 @@ struct ServerState {
   client::StatsBlock server;
 };
 
-// An Answer: the server refused.
+// Returns a Reply if the server refuses.
 Result<std::variant<ServerState, client::Reply>> ask_server_state(client::Connection& connection,
                                                                   const IdleOptions& options) {
   using StateOrRefusal = std::variant<ServerState, client::Reply>;
@@ -87,24 +87,24 @@ std::string in_words(const JobsLeft& left, const IdleOptions& options) {
   return text;
 }
 
-// The server started after the connection was opened, and has seen no other connection: systemd,
-// for example, has started it for this connection. Its uptime is in whole seconds, so it may have
-// started up to a second earlier.
+// True if the server started after the connection was opened and has seen no other connection, for
+// example because systemd started it for this connection. The uptime is in whole seconds, so the
+// server may be up to a second older.
 bool started_by(IdleClock::time_point connected, const client::StatsBlock& server) {
   const auto age = std::chrono::duration<double>(IdleClock::now() - connected).count();
   const auto uptime = server.number("uptime");
   return uptime && static_cast<double>(*uptime) <= age && server.number("total-connections") == 1;
 }
 
-// The server has closed the connection, and is not just silent. Needed because a lost connection
-// alone does not prove that the server ended.
+// True if the server has closed the connection, and is not just silent: an error alone does not
+// prove that it ended.
 bool is_closed(int connection) {
   const auto closed = client::wait_for(connection, POLLRDHUP, Duration(0));
   return closed && *closed;
 }
 
 // `limit` begins when the connection is opened, or just before. `maybe_started`: the connection may
-// have started the server. run() returns the exit code and may be called once.
+// have started the server. run() returns the exit code and may be called only once.
 class IdleWait {
  public:
   IdleWait(const IdleOptions& options, const TimeLimit& limit, bool maybe_started)
@@ -114,8 +114,8 @@ class IdleWait {
         announces_(options.announces),
         maybe_started_(maybe_started) {}
 
-  // The pause between two queries grows by half each time, so that a short wait ends promptly and a
-  // long wait costs little.
+  // The pause between queries grows by half each time: a short wait ends promptly, and a long wait
+  // costs little.
   Result<int> run(client::Connection& connection) {
     IdleClock::duration pause = kFirstPause;
     for (;;) {
@@ -135,14 +135,14 @@ class IdleWait {
         if (!announces) return report_lost(connection, announces.error());
         announces_ = *announces;
       }
-      // A draining server that ends, ends the pause.
+      // The end of a draining server also ends the pause.
       const auto ended = client::wait_for(connection.descriptor(), POLLIN, limit_.left(pause));
       if (!ended) return Error{"cannot wait for the server"};
       pause = std::min<IdleClock::duration>(pause * 3 / 2, kLongestPause);
     }
   }
 
-  // The server was drained before, and has ended before the first look at it.
+  // Called when the server was draining and has ended before the first query.
   static int nothing_listens() { return print("the server has ended\n"); }
 
  private:
@@ -151,7 +151,7 @@ class IdleWait {
                                            in_words(*left_, options_), more));
   }
 
-  // The connection is lost, or the server does not answer.
+  // Called when the connection is lost, or the server does not answer.
   Result<int> report_lost(const client::Connection& connection, const Error& error) const {
     if (draining_ && is_closed(connection.descriptor())) {
       if (!announces_.has_value() || TUBED_PLANTED(drain_wait_believes_any_end)) {
@@ -169,7 +169,7 @@ class IdleWait {
     return limit_.report(error);
   }
 
-  // 0: this is the server that should become idle.
+  // Returns 0 if this is the server that should become idle.
   int check_server(const client::StatsBlock& server) {
     const bool draining = server.text("draining") == "true";
     if (std::exchange(maybe_started_, false) && started_by(limit_.begin(), server)) {
@@ -190,10 +190,10 @@ class IdleWait {
 
   const IdleOptions& options_;
   const TimeLimit& limit_;
-  bool draining_;  // it was draining when it was last seen
+  bool draining_;  // state at the last query
   std::optional<bool> announces_;
   bool maybe_started_;
-  std::optional<JobsLeft> left_;  // when it was last seen
+  std::optional<JobsLeft> left_;  // at the last query
 };
 
 Result<int> run_wait_idle(const IdleOptions& options) {

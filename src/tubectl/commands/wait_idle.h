@@ -1,4 +1,4 @@
-// The wait of drain --wait, which is that of wait-idle --held --draining.
+// The wait of drain --wait, equal to wait-idle --held --draining.
 #pragma once
 
 #include <string_view>
@@ -9,16 +9,16 @@
 
 namespace tubed::tubectl {
 
-// The line that a server sends before it ends because it has drained, after announce_drained().
+// After announce_drained(), a server that ends because it has drained sends this line last.
 inline constexpr std::string_view kDrainedLine = "DRAINED";
-// Asks the server for that line. False: it does not know it, and its end does not show whether it
-// had drained. Precondition: no reply is pending.
+// Asks the server to announce kDrainedLine. Returns false if the server does not know the command:
+// its end does not show whether it had drained. Precondition: no reply is pending.
 Result<bool> announce_drained(client::Connection& connection);
 
-// Waits until no job is reserved on a server that drains, or until it has ended. `connection` has
-// shown that it drains; `announces`: announce_drained() of it. Returns the exit code, after
-// printing why it is not 0: kExitTimedOut when the limit is over, kExitFailure if the server no
-// longer drains or has ended otherwise. It asks every 0.1 to 1 s.
+// Waits until a draining server has no reserved job, or has ended. `connection` has shown that it
+// drains; `announces` is the result of announce_drained(). Returns the exit code, after printing
+// the reason if it is not 0: kExitTimedOut at the limit, kExitFailure if the server no longer
+// drains or has ended otherwise. Polls every 0.1 to 1 s.
 Result<int> wait_until_drained(client::Connection& connection, const TimeLimit& limit,
                                bool announces);
 

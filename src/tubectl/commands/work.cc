@@ -1,10 +1,10 @@
 // tubectl work: runs a command for each job.
 //
 // This file turns the options into a Plan and RunLimits, checks what can be checked before the
-// first job is reserved (the program exists, enough descriptors are allowed), and blocks the stop
-// signals, which the WorkerPool reads from a signalfd. work/worker_pool.h and work/worker.h
-// describe the run. A mistake of the user must not cost a job: therefore the program is looked up
-// first, as a command that cannot be started would return each job to the queue.
+// first job is reserved (the program exists, the process may open enough descriptors), and blocks
+// the stop signals, which the WorkerPool reads from a signalfd. work/worker_pool.h and
+// work/worker.h describe the run. A user's mistake must not cost a job: a command that cannot be
+// started would return every job to the queue, so the program is looked up first.
 #include <algorithm>
 #include <csignal>
 
@@ -32,7 +32,7 @@ using work::WorkerPool;
 
 constexpr std::size_t kMaxWorkers = 1000;
 constexpr std::uint64_t kMaxBatch = 1000;  // of a reserve-batch
-// Those of the process itself, and those that come and go when a command is started.
+// Descriptors of the process itself, and those that are open while a command starts.
 constexpr rlim_t kSpareDescriptors = 32;
 
 constexpr std::string_view kWorkFooter =
@@ -82,7 +82,7 @@ void complete_plan(WorkOptions& options) {
   plan.kill_after = seconds_of(options.kill_after);
 }
 
-// For one word that a shell would take apart, as "cat | wc -c".
+// Returns a hint if the command is a single word for a shell, such as "cat | wc -c".
 std::string hint_at_shell(const std::vector<std::string>& words) {
   const std::string& word = words.front();
   if (words.size() > 1 || word.find_first_of(" |&;<>$") == word.npos) return "";
@@ -90,7 +90,8 @@ std::string hint_at_shell(const std::vector<std::string>& words) {
   return fmt::format("; a shell takes it as: sh -c '{}'", word);
 }
 
-// Two for each worker, its connection and its command. The commands get back what was before.
+// Each worker needs two descriptors, for its connection and its command. The commands get the
+// previous limit.
 Result<void> raise_descriptor_limit(std::size_t workers, CommandLine& command_line) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)

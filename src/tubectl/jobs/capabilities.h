@@ -1,4 +1,4 @@
-// Capabilities: the commands and forms of commands of a server that beanstalkd lacks.
+// Capabilities: the commands, and forms of commands, that a server has and beanstalkd lacks.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace tubed::tubectl {
 
 class Capabilities {
  public:
-  // Asks the server. A server that does not know `capabilities` has none: beanstalkd, and tubed
-  // 2.0.0. Precondition: no reply is pending.
+  // Asks the server. The result is empty if the server does not know `capabilities`, as beanstalkd
+  // and tubed 2.0.0. Precondition: no reply is pending.
   static Result<Capabilities> of(client::Connection& connection);
 
-  // "flush-tube", or "flush-tube:state".
+  // `name`: such as "flush-tube" or "flush-tube:state".
   bool has(std::string_view name) const { return std::ranges::find(names_, name) != names_.end(); }
 
  private:

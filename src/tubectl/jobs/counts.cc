@@ -10,7 +10,7 @@
 namespace tubed::tubectl {
 namespace {
 
-// Precondition: a state in which no worker holds the job.
+// Precondition: a free state.
 std::size_t place_of(JobState state) {
   const auto* const found = std::ranges::find(kFreeStates, state);
   TUBED_ASSERT(found != kFreeStates.end());

@@ -1,7 +1,7 @@
-// The jobs that no worker has: their states, how many there are, and the option that chooses.
+// Free jobs: their states, their numbers, and the option that selects states.
 //
-// "Free" names the states in which no worker holds the job: ready, delayed and buried. clear, move,
-// import and export act on free jobs only.
+// A job is free in a state in which no worker holds it: ready, delayed and buried. clear, move,
+// import and export act only on free jobs.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace tubed::tubectl {
 
 inline constexpr std::array kFreeStates{JobState::ready, JobState::delayed, JobState::buried};
 
-// A number for each of them.
+// A number for each free state.
 class FreeCounts {
  public:
   FreeCounts() = default;
@@ -37,12 +37,12 @@ class FreeCounts {
   std::array<std::uint64_t, kFreeStates.size()> counts_{};
 };
 
-// Which of these states are meant: all, unless some are named.
+// The selected states: all, unless some are named.
 struct StateChoice {
-  std::vector<std::string> names;  // as --state was given
+  std::vector<std::string> names;  // values of --state
 
   bool has(JobState state) const;
-  // Those that are meant, of `counts`.
+  // The part of `counts` that is selected.
   FreeCounts of(const FreeCounts& counts) const;
 };
 

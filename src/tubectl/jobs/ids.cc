@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kStandardInput = "-";
 
-// Calls take(word) for each word on standard input, as long as it returns true. A word that is too
-// long is cut, and the cut word is refused as an id. End of input with Ctrl-D works as usual.
+// Calls take(word) for each word on standard input until take() returns false. A word that is too
+// long is cut, and the cut word is refused as an id. Ctrl-D ends the input as usual.
 template <class Take>
 Result<void> for_each_word(Take take) {
   std::string word;

@@ -1,4 +1,4 @@
-// The ids of jobs on a command line and on standard input.
+// Ids of jobs on the command line and on standard input.
 //
 // Ids are decimal numbers from 0 to 2^64 - 1, without a sign or leading space.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace tubed::tubectl {
 
-// The id that is all of `text`; nothing: it is not an id.
+// The id that `text` consists of; no value: `text` is not an id.
 std::optional<JobId> id_of(std::string_view text);
 // True for an id, and for "-", which means ids on standard input.
 bool is_id_or_stdin(std::string_view text);

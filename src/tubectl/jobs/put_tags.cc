@@ -12,7 +12,7 @@
 namespace tubed::tubectl {
 namespace {
 
-// A space would begin another tag.
+// A space would start another tag.
 bool is_tag(std::string_view word, std::string_view value) {
   JobTags tags;
   return value.find(' ') == value.npos &&
@@ -23,7 +23,7 @@ bool is_name(std::string_view, std::string_view value) {
   return is_tube_name(value);
 }
 
-// No name has a colon.
+// A name has no colon.
 bool is_name_and_limit(std::string_view, std::string_view value) {
   const std::size_t colon = value.find(':');
   if (!is_tube_name(value.substr(0, colon))) return false;

@@ -1,4 +1,4 @@
-// PutTags: the tags of new jobs, as options of tubectl put have them. [extension: put tags]
+// PutTags: the tags of new jobs, from the options of tubectl put. [extension: put tags]
 #pragma once
 
 #include <optional>
@@ -31,11 +31,11 @@ struct PutTagRow {
 };
 std::span<const PutTagRow> put_tag_rows();
 
-// The tags as a put has them, with a space between; empty: none. The Error says which option has a
-// malformed value.
+// Returns the tags as they are written in a put, separated by spaces; empty: none. Fails, naming
+// the option, if a value is malformed.
 Result<std::string> text_of(const PutTags& tags);
-// The options whose tags the server does not know, "--max, --ttl". The put would be malformed, and
-// some servers would run the body as commands.
+// The options whose tags the server does not know, such as "--max, --ttl". The put would be
+// malformed, and some servers would run the body as commands.
 std::string unknown_options(const PutTags& tags, const Capabilities& server);
 
 }  // namespace tubed::tubectl

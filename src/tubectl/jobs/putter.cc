@@ -1,10 +1,10 @@
 // put() works in four steps, each a pipeline over all jobs of the call:
-// 1. keep_tubes() watches the tubes, so that they exist and stay when they are empty. A refusal
-//    (too many tubes) is recorded for each job of that tube.
+// 1. keep_tubes() watches the tubes, which creates them and keeps them while they are empty. A
+//    refusal (too many tubes) is recorded for each job of that tube.
 // 2. put_all() sends a use wherever the tube changes, and the puts. If a use is refused, the puts
-//    after it went to the wrong tube and count as refused.
-// 3. bury() reserves each job that should be buried by its id and buries it.
-// 4. take_back() deletes the jobs that were refused in step 2 or 3 and exist nevertheless.
+//    after it reach the wrong tube and count as refused.
+// 3. bury() reserves by id each job that should be buried, and buries it.
+// 4. take_back() deletes the jobs that were refused in step 2 or 3 but exist.
 // Jobs ordered by tube need the fewest commands, but any order is correct.
 #include "tubectl/jobs/putter.h"
 
@@ -30,7 +30,7 @@ namespace word = protocol::word;
 
 // Ten years: no worker may get the job before it is buried.
 constexpr std::chrono::seconds kParked{10LL * 365 * 24 * 3600};
-// Below what servers let one client watch.
+// Less than servers let one client watch.
 constexpr std::size_t kMostKeptTubes = 1000;
 
 // A job whose tube was refused in step 1 is not put at all.
@@ -43,7 +43,7 @@ bool names_another(const client::Reply& inserted) {
   return std::ranges::count(inserted.line, ' ') > 1;
 }
 
-// Calls visit(word, tag) for each tag of a put: the word is what is before its first colon.
+// Calls visit(word, tag) for each tag of a put; the word is the part before the first colon.
 template <class Visit>
 void for_each_tag(std::string_view tags, Visit visit) {
   while (!tags.empty()) {
@@ -53,7 +53,7 @@ void for_each_tag(std::string_view tags, Visit visit) {
   }
 }
 
-// A view of the record: the body is not copied. Valid as long as the tags are.
+// A view of the record that does not copy the body. Valid as long as `job` and `tags` are.
 client::NewJob new_job(const JobRecord& job, std::string_view tags) {
   const bool buried = job.state == JobState::buried;
   return {.priority = job.priority,
@@ -95,8 +95,8 @@ std::string JobPutter::known_tags(const JobRecord& job) const {
   return known;
 }
 
-// After a refused use, the next put would go to another tube. So the tubes are watched first, which
-// creates and keeps them.
+// After a refused use, the next put would reach another tube. Watching the tubes first creates and
+// keeps them.
 Result<void> JobPutter::keep_tubes(std::span<const JobRecord> jobs,
                                    std::vector<PutResult>& results) {
   std::set<std::string> wanted;
@@ -142,14 +142,13 @@ Result<void> JobPutter::watch_or_ignore(std::string_view command,
       [&](std::size_t, client::Reply&& answer) { answers.push_back(std::move(answer)); });
 }
 
-// The replies arrive in the order of the commands, so sent[answered] names the command that a reply
-// belongs to.
+// Replies arrive in the order of the commands: sent[answered] is the command of the next reply.
 Result<void> JobPutter::put_all(std::span<const JobRecord> jobs, std::vector<PutResult>& results) {
-  // The commands sent: the put of a job, or nothing for a use.
+  // For each command sent, the job of the put; no value for a use.
   std::vector<std::optional<std::size_t>> sent;
   std::size_t next = 0;
   std::size_t answered = 0;
-  std::optional<client::Reply> use_refused;  // then the following puts went to another tube
+  std::optional<client::Reply> use_refused;  // set while puts reach another tube
   const auto make = [&](std::string& commands) {
     while (next < jobs.size() && is_refused(results[next])) ++next;
     if (next == jobs.size()) return false;
@@ -169,7 +168,7 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs, std::vector<Put
       use_refused = answer.is("USING") ? std::nullopt : std::optional(std::move(answer));
       return {};
     }
-    // BURIED: it had no room in the queue. The job has an id, and must not stay in that state.
+    // BURIED: the queue had no room. The job has an id, and must not stay in that state.
     const bool inserted = answer.is("INSERTED") && !names_another(answer);
     if (inserted || answer.is(word::kBuried)) results[*job].id = answer.number();
     if (use_refused) {
@@ -184,7 +183,7 @@ Result<void> JobPutter::put_all(std::span<const JobRecord> jobs, std::vector<Put
   return done;
 }
 
-// Both commands go together, so that even a TTR of a second does not run out in between.
+// Sends both commands together: even a TTR of one second does not expire in between.
 Result<void> JobPutter::bury(std::span<const JobRecord> jobs, std::vector<PutResult>& results) {
   std::vector<std::size_t> buried;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -209,7 +208,7 @@ Result<void> JobPutter::bury(std::span<const JobRecord> jobs, std::vector<PutRes
       });
 }
 
-// Deletes jobs that exist in spite of a refusal.
+// Deletes jobs that were added although they count as refused.
 Result<void> JobPutter::take_back(std::vector<PutResult>& results) {
   std::vector<JobRecord> unwanted;
   for (PutResult& result : results) {

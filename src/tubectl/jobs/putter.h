@@ -1,11 +1,11 @@
-// JobPutter: puts jobs into their tubes, in their state, many at a time.
+// JobPutter: puts jobs into their tubes, in their states, many at a time.
 //
-// A tag of a job is put if the server knows it; else it is left out, which LostTags counts. A job
-// whose unique key another job has is refused.
+// A tag that the server does not know is left out, and counted by LostTags. A job is refused if
+// another job has its unique key.
 //
-// A buried job is put with a long delay, then reserved by its id and buried: no worker can get it
-// in between. A reserved one becomes ready. The client watches the tubes that are put into, so that
-// they stay there until the last put; it never reserves from them.
+// A buried job is put with a long delay, then reserved by id and buried, so no worker can get it. A
+// reserved job becomes ready. The client watches the tubes into which it puts, which keeps them in
+// existence until the last put; it never reserves from them.
 #pragma once
 
 #include <map>
@@ -28,18 +28,18 @@ struct PutResult {
   client::Reply refusal;  // the server's reply
 };
 
-// Does not own the connection. The tubes stay watched until the connection closes; above 1000 tubes
-// the earlier tubes are released first.
+// Does not own the connection. The tubes stay watched until the connection closes; beyond 1000
+// tubes, earlier tubes are ignored first.
 class JobPutter {
  public:
-  // Precondition: no other code changes which tubes the connection uses and watches.
+  // Precondition: no other code changes the tubes that the connection uses and watches.
   explicit JobPutter(client::Connection& connection) : connection_(connection) {}
 
-  // Puts the jobs in this order; one result for each. The jobs after a refused job are put all the
-  // same.
+  // Puts the jobs in this order and returns a result for each. A refused job does not stop the jobs
+  // after it.
   Result<std::vector<PutResult>> put(std::span<const JobRecord> jobs);
 
-  // The server knows a tag by its word, "idp". Precondition: put() had a job with tags.
+  // True if the server knows the tag, such as "idp". Precondition: put() had a job with tags.
   bool knows_tag(std::string_view word) const;
 
  private:
@@ -54,18 +54,18 @@ class JobPutter {
 
   client::Connection& connection_;
   std::string used_{kDefaultTube};
-  std::optional<Capabilities> server_;  // nothing: it was not asked
-  std::set<std::string> kept_;          // watched, but for the tube default
+  std::optional<Capabilities> server_;  // no value: not asked
+  std::set<std::string> kept_;          // watched tubes other than default
 };
 
-// How many jobs were put without some of their tags.
+// Counts jobs that were put without some of their tags.
 class LostTags {
  public:
   // Counts a job that the putter has put.
   void count(const JobRecord& job, const JobPutter& putter);
-  // Prints on standard error which tags were lost, if any.
+  // Prints the lost tags on standard error, if any.
   void report() const;
-  // The number of jobs for each word, {"idp":2}.
+  // The number of jobs for each word, such as {"idp":2}.
   Json json() const;
   bool any() const { return !jobs_.empty(); }
 

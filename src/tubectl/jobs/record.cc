@@ -7,18 +7,18 @@
 namespace tubed::tubectl {
 namespace {
 
-// A number from the server that does not fit becomes the largest that the protocol accepts.
+// Limits a number from the server to the largest that the protocol accepts.
 std::uint32_t narrow(std::uint64_t number) {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(number, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// A tag, and the lines of stats-job that have its first and its second part.
+// A tag, and the lines of stats-job with its first and second part.
 struct TagLines {
   std::string_view word;
   std::string_view first;
-  std::string_view second = {};     // may be missing
-  std::string_view no_second = {};  // the value of the second that the tag may leave out
+  std::string_view second = {};     // may be empty
+  std::string_view no_second = {};  // second part that the tag may omit
 };
 
 constexpr std::array<TagLines, 6> kTagLines{{{"idp", "idempotency-key", "idempotency-ttl", "0"},
@@ -28,7 +28,7 @@ constexpr std::array<TagLines, 6> kTagLines{{{"idp", "idempotency-key", "idempot
                                              {"aft", "after-group"},
                                              {"con", "concurrency-key", "concurrency-limit", "1"}}};
 
-// Some servers have the lines of all tags, empty, for each job.
+// Some servers report the lines of all tags for each job, empty if it has no such tag.
 std::string tags_without(std::string_view left_out, const client::StatsBlock& stats) {
   std::string tags;
   for (const TagLines& tag : kTagLines) {

@@ -1,4 +1,4 @@
-// The job that stats-job describes, as a JobRecord.
+// Converts the reply to stats-job to a JobRecord.
 #pragma once
 
 #include <optional>
@@ -16,15 +16,15 @@ using json::kUsualTtrSeconds;
 using json::read_record;
 using json::state_named;
 
-// From the reply to stats-job, so without the body. Nothing: these are not the stats of a job. A
-// delayed job gets at least 1 s, so that it stays delayed. A job that is not delayed waits for no
-// group any more, so it gets no tag aft, with which a put would hold it again.
+// Returns the job without its body. No value: these are not the stats of a job. A delayed job gets
+// a delay of at least 1 s, to stay delayed. A job that is not delayed no longer waits for a group,
+// so it gets no tag aft: a put with that tag would hold it again.
 std::optional<JobRecord> record_of(const client::StatsBlock& stats);
 
-// From the same reply: all tags, as a put has them. Empty: none.
+// All tags in the same reply, as they are written in a put. Empty: none.
 std::string tags_of(const client::StatsBlock& stats);
 
-// A record_of() a job that a group holds. True also in the last second of another delay.
+// True if a group may hold the job; also true in the last second of another delay.
 bool may_be_held(const JobRecord& job);
 
 }  // namespace tubed::tubectl

@@ -1,15 +1,15 @@
 // Ready jobs: next() sends a batch of "reserve-with-timeout 0", whose replies contain the bodies,
-// and completes the records by stats-job. A paused tube returns no job that way, so it falls back
-// to the search below.
+// and completes the records by stats-job. A paused tube returns no job that way; next() then falls
+// back to the search below.
 //
 // Delayed and buried jobs: no command lists the jobs of a state; a peek shows only the next job.
-// But jobs that were put together have near ids, so look_around() asks for the stats of the ids
+// But jobs that were put together have near ids, so look_around() requests the stats of the ids
 // around the peeked job and keeps those that match. The width of the search adapts for each side:
 // it doubles where at least half of the ids matched and shrinks where fewer than an eighth did. In
 // the worst case each call finds one job at the cost of a few commands; in the usual case of jobs
 // in sequence it costs about two commands per job.
 //
-// The size of a batch follows the bodies seen last, so that a batch holds about kBatchBytes.
+// The size of a batch adapts to the latest bodies: a batch holds about kBatchBytes.
 #include "tubectl/jobs/source.h"
 
 #include <algorithm>
@@ -35,19 +35,19 @@ namespace word = protocol::word;
 // The bounds of a batch; the number of jobs also bounds the search on each side.
 constexpr std::size_t kBatchJobs = 512;
 constexpr std::size_t kBatchBytes = 4 * 1024 * 1024;
-// Until it is known how large the bodies are.
+// Used until the size of the bodies is known.
 constexpr std::size_t kFirstBatchJobs = 16;
 constexpr std::size_t kLeastNear = 4;
 constexpr std::size_t kMostNear = kBatchJobs;
-// How often in a row others may be quicker.
+// Bounds how often in a row other clients may remove all jobs found.
 constexpr int kTries = 3;
 
 void append_command(std::string& commands, std::string_view name, JobId id) {
   fmt::format_to(std::back_inserter(commands), "{} {}\r\n", name, id);
 }
 
-// Replaces each record by that of stats-job. A job that no longer exists gets the id 0. The bodies
-// that are known already are kept.
+// Replaces each record by the result of stats-job, but keeps its body. A job that no longer exists
+// gets the id 0.
 Result<void> describe_jobs(client::Connection& connection, std::vector<JobRecord>& jobs) {
   return ask_each(
       connection, jobs.size(),
@@ -63,7 +63,7 @@ Result<void> describe_jobs(client::Connection& connection, std::vector<JobRecord
       });
 }
 
-// Sends the command for each of them; says of each whether `due` was the answer.
+// Sends the command for each job. Returns for each whether the reply was `due`.
 Result<std::vector<bool>> do_to_each(client::Connection& connection,
                                      std::span<const JobRecord> jobs, std::string_view name,
                                      std::string_view due) {
@@ -80,7 +80,7 @@ void drop_gone(std::vector<JobRecord>& jobs) {
   std::erase_if(jobs, [](const JobRecord& job) { return job.id == 0; });
 }
 
-// Wider where a half was found, narrower where next to nothing was.
+// Widens the search if half of the ids matched, narrows it if fewer than an eighth did.
 std::size_t adapted(std::size_t width, std::size_t looked, std::size_t found) {
   if (found * 2 >= looked) return std::min(width * 2, kMostNear);
   if (found * 8 < looked) return std::max(width / 2, kLeastNear);
@@ -90,9 +90,9 @@ std::size_t adapted(std::size_t width, std::size_t looked, std::size_t found) {
 constexpr JobId kSlice = 4096;
 constexpr std::size_t kHeldInPage = 1000;
 
-// The id that a put gets now. An Answer: the server refused. A put with a delay of a day and the
-// lowest priority, deleted at once: no worker can reserve it. The use of the tube remains, so the
-// connection must not be used for puts without a use of its own.
+// Returns the id that a put gets now, or a Reply if the server refused. Puts a job with a delay of
+// a day and the lowest priority and deletes it immediately: no worker can reserve it. The tube
+// stays in use, so puts on this connection need a use of their own.
 Result<std::variant<JobId, client::Reply>> next_id(client::Connection& connection) {
   using IdOrRefusal = std::variant<JobId, client::Reply>;
   auto used = TRY(connection.ask("use tubectl-export"));
@@ -133,7 +133,7 @@ Result<std::vector<JobRecord>> JobSource::next(std::uint64_t most) {
     if (!jobs) return jobs;
     learn_sizes(*jobs);
     if (!jobs->empty()) return jobs;
-    // Nothing is left, or the tube is paused.
+    // No job is left, or the tube is paused.
     reserves_ = false;
   }
   auto jobs = look_around(count);
@@ -141,14 +141,14 @@ Result<std::vector<JobRecord>> JobSource::next(std::uint64_t most) {
   return jobs;
 }
 
-// Watches the tube alone, and uses it for the peeks.
+// Watches only this tube, and uses it for the peeks.
 Result<void> JobSource::begin() {
   begun_ = true;
   std::vector<std::string> commands{"use " + tube_};
   if (reserves_) {
     commands.push_back("watch " + tube_);
     auto watched = TRY(connection_.ask("list-tubes-watched"));
-    // Not to know what else is watched would be to take the jobs of other tubes.
+    // Without this list, jobs of other watched tubes could be taken.
     if (!watched.is("OK")) {
       refusal_ = std::move(watched);
       return {};
@@ -184,15 +184,15 @@ Result<std::vector<JobRecord>> JobSource::reserve(std::size_t most) {
   TRY(describe_jobs(connection_, jobs));
   drop_gone(jobs);
   for (JobRecord& job : jobs) {
-    // As it was before it was taken.
+    // Restores the values before the reservation.
     job.state = JobState::ready;
     if (job.reserves > 0) --job.reserves;
   }
   return jobs;
 }
 
-// If all jobs near the first were removed by other clients between the peek and the search, it
-// peeks again, kTries times.
+// Peeks again, up to kTries times, if other clients have removed all jobs near the first between
+// the peek and the search.
 Result<std::vector<JobRecord>> JobSource::look_around(std::size_t most) {
   std::vector<JobRecord> jobs;
   for (int i = 0; i < kTries && jobs.empty(); ++i) {
@@ -210,8 +210,7 @@ Result<std::vector<JobRecord>> JobSource::look_around(std::size_t most) {
   return jobs;
 }
 
-// Examines the ids from `id` - below_ to `id` + above_. The result is ordered by id and has `most`
-// jobs at most.
+// Examines the ids from `id` - below_ to `id` + above_. Returns at most `most` jobs, ordered by id.
 Result<std::vector<JobRecord>> JobSource::matching_near(JobId id, std::size_t most) {
   const JobId below = std::min<JobId>(std::min(below_, most), id - 1);
   const JobId above = std::min(above_, most);
@@ -261,7 +260,7 @@ Result<std::vector<bool>> touch_jobs(client::Connection& connection,
   return do_to_each(connection, jobs, "touch", word::kTouched);
 }
 
-// The lines of a page are the id where the next page begins, the columns, and the jobs.
+// The lines of a page are the id at which the next page begins, the columns, and the jobs.
 Result<std::vector<JobRecord>> held_jobs(client::Connection& connection, const std::string& tube,
                                          client::Reply& refusal) {
   std::vector<JobRecord> jobs;

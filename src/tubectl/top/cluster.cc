@@ -1,6 +1,5 @@
-// The lines of the head about the cluster of the server: which node leads, and of each node how far
-// it is and for how long it has been silent. A silent node comes first, so that it is seen in a
-// narrow window as well.
+// The cluster's lines in the head: which node leads, and how far each node is and for how long it
+// has been silent. A silent node comes first, to be visible in a narrow window as well.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -28,14 +27,14 @@ struct ClusterNode {
   }
 };
 
-// The text before the first `separator`, which is removed from `text` with it.
+// Removes the text before the first `separator`, and the separator, from `text`; returns that text.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
   return part;
 }
 
-// "a:leader:120:0 b:voter:118:30". A word that describes no node is passed over.
+// Parses "a:leader:120:0 b:voter:118:30". Skips words that describe no node.
 std::vector<ClusterNode> parse_nodes(std::string_view text) {
   std::vector<ClusterNode> nodes;
   while (!text.empty()) {
@@ -56,7 +55,7 @@ std::string short_time(std::uint64_t milliseconds) {
       cluster::Milliseconds(static_cast<std::int64_t>(std::min(milliseconds, kLongest))));
 }
 
-// "b voter lacks 3 12 ms": its role, the entries that it lacks, and its silence, where known.
+// "b voter lacks 3 12 ms": the role, the number of missing entries and the silence, where known.
 Line node_item(const ClusterNode& node, std::uint64_t committed, const Glyphs& glyphs) {
   constexpr std::size_t kMostColumns = 32;
   const bool leads = node.role == "leader";
@@ -89,7 +88,7 @@ Line cluster_line(const client::StatsBlock& server, const Glyphs& glyphs, std::s
   constexpr std::size_t kNameColumns = 32;
   const std::string_view leader = server.text("cluster-leader").value_or("");
   std::vector<Line> items{Line("cluster    ", Style::bold)};
-  // A node that knows of no leader reports an empty name, or a hyphen.
+  // A node that knows no leader reports an empty name or a hyphen.
   if (leader.empty() || leader == "-") {
     items.emplace_back("NO LEADER", Style::red);
   } else {

@@ -10,11 +10,11 @@
 namespace tubed::tubectl::top {
 namespace {
 
-// The interval of attempts to reach a lost server, and of checks whether a server is silent.
+// Interval of attempts to reach a lost server, and of checks whether a server is silent.
 constexpr std::chrono::seconds kRetry{1};
 // A server that takes longer to answer is called silent.
 constexpr std::chrono::seconds kSilence{3};
-// The time for which a message is shown.
+// How long a message is shown.
 constexpr std::chrono::seconds kMessageTime{5};
 
 }  // namespace
@@ -53,7 +53,7 @@ std::optional<Request> Controller::tick(Moment now) {
   return Request{std::exchange(order_, std::nullopt), details ? view_.tube() : ""};
 }
 
-// A frozen view asks nothing by itself, so it waits for an hour or for a key.
+// A frozen view requests nothing by itself, so it waits for an hour or for a key.
 Controller::Moment Controller::next(Moment now) const {
   if (busy_) return now + kRetry;
   if (view_.frozen() && !order_) return now + std::chrono::hours(1);
@@ -88,12 +88,12 @@ void Controller::take_order() {
   }
 }
 
-// An order is not carried out long after it was given.
+// Drops an order that would otherwise be carried out long after it was given.
 void Controller::drop_order() {
   if (std::exchange(order_, std::nullopt)) view_.show_message("not done: no server is connected");
 }
 
-// Removes a message that was shown long enough.
+// Removes a message after kMessageTime.
 void Controller::forget_message(Moment now) {
   if (view_.message() != message_) {
     message_ = view_.message();

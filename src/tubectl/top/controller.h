@@ -1,10 +1,9 @@
-// Controller: what the live view does with keys, with the answers of the server and with time.
+// Controller: how the live view responds to keys, to answers of the server and to time.
 //
-// It has the table, the view and the order that waits for the server, and does no input or output:
-// its caller reads keys, sends requests and passes the time. An order of the user (pause, kick) is
-// kept until the next request can carry it, and is dropped if the server is lost or silent, because
-// carrying it out much later would surprise the user. At most one request is in progress, and at
-// most one order waits.
+// It owns the table, the view and the pending order, and does no input or output: its caller reads
+// keys, sends requests and passes the time. An order of the user (pause, kick) waits for the next
+// request. It is dropped if the server is lost or silent, because carrying it out much later would
+// surprise the user. At most one request is in progress, and at most one order waits.
 #pragma once
 
 #include <chrono>
@@ -25,17 +24,17 @@ class Controller {
   Controller(Model model, std::chrono::steady_clock::duration interval, Snapshot first, Moment now);
 
   // Handles one key, including its order, and returns the request that is due now. The caller sends
-  // it before it reads the next key: what an order does never depends on how many keys are read at
-  // once.
+  // it before it reads the next key: the effect of an order never depends on how many keys are read
+  // at once.
   [[nodiscard]] std::optional<Request> press(Key key, Moment now);
-  // Handles the passage of time: returns the request that is due now, if none is in progress.
+  // Returns the request that is due at `now`, unless a request is in progress.
   [[nodiscard]] std::optional<Request> tick(Moment now);
-  // The answer to the request in progress. An Error: there is no server.
+  // Takes the answer to the request in progress. An Error: no server is connected.
   void take_result(Result<RequestResult> result);
-  // When tick() has something to do without any event.
+  // When to call tick() if no event occurs.
   Moment next(Moment now) const;
 
-  // The user quits.
+  // True once the user quits.
   bool ends() const { return ends_; }
   Model& model() { return model_; }
   View& view() { return view_; }
@@ -50,9 +49,9 @@ class Controller {
   View view_;
   bool busy_ = false;           // a request is in progress
   bool ordered_ = false;        // the last request had an order
-  std::optional<Order> order_;  // not in a request yet
-  Moment asked_;                // the last request
-  std::string message_;         // of the view, and since when
+  std::optional<Order> order_;  // not sent yet
+  Moment asked_;                // time of the last request
+  std::string message_;         // the view's message, shown since message_since_
   Moment message_since_;
   bool ends_ = false;
 };

@@ -1,7 +1,7 @@
 // A frame has three parts from top to bottom: the head (top/head.cc), the page that the view shows
 // (the table of top/table.cc, or the text of top/pages.cc), and the bottom line with the keys, a
-// message, an error or a question. The head shrinks first when rows are few. The functions compute
-// text only; top/screen.h draws it.
+// message, an error or a question. The head shrinks first when rows are few. The functions only
+// compute text; top/screen.h draws it.
 #include "tubectl/top/frame.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace tubed::tubectl::top {
 namespace {
 
 constexpr std::size_t kHeadRows = 6;  // without the lines of a cluster
-// These rows are reserved for the titles, some tubes and the keys before the head gets a second
-// row.
+// Rows reserved for the titles, some tubes and the keys; the head gets a second row only if more
+// are available.
 constexpr std::size_t kLeastBelowHead = 6;
-// Of a question's line: for what is typed.
+// Columns reserved for the answer to a question.
 constexpr std::size_t kTypedColumns = 12;
 
-// How many lines the head may have in a window with `rows` rows.
+// The number of lines that the head may have in a window with `rows` rows.
 std::size_t head_rows(const Model& model, std::size_t rows) {
   const std::size_t wanted =
       kHeadRows + (model.server().text("cluster-name") ? kClusterRows : std::size_t{0});
@@ -88,7 +88,7 @@ std::string question_of(const View& view, const TubeList& tubes, const std::stri
       return fmt::format("pause {}, seconds (0 ends it): ", tube);
     case View::Question::kick: {
       const TubeRow* const row = tubes.find(view.asked_tube());
-      // As the server does it. [protocol: kick]
+      // The server kicks delayed jobs only if no job is buried. [protocol: kick]
       const bool delayed = row != nullptr && row->counts.buried == 0 && row->counts.delayed > 0;
       return fmt::format("kick {} jobs of {}, how many (all): ", delayed ? "delayed" : "buried",
                          tube);
@@ -97,23 +97,23 @@ std::string question_of(const View& view, const TubeList& tubes, const std::stri
   return {};
 }
 
-// The last line; sets where the cursor is when something is asked.
+// The last line. Sets `cursor` if a question is open.
 Line bottom_line(const Model& model, const View& view, const Glyphs& glyphs, std::size_t columns,
                  std::optional<std::size_t>& cursor) {
   if (view.question() != View::Question::none) {
-    // Words around the name take up to 40 columns.
+    // The words around the name take up to 40 columns.
     const std::size_t name_columns = std::max<std::size_t>(8, columns / 4);
     const std::string tube = glyphs.shorten(view.asked_tube(), name_columns);
     const std::string question = question_of(view, model.tubes, tube);
     Line line(glyphs.shorten(question, columns - kTypedColumns), Style::bold);
-    // Its end, where the next letter comes.
+    // Shows the end of the text, where the next letter appears.
     const std::size_t room = columns - line.width() - 1;
     const std::string& typed = view.typed();
     line.add(clean(typed.substr(typed.size() - std::min(typed.size(), room)), room));
     cursor = line.width();
     return line;
   }
-  // The result of a key comes first: it is shown for a few seconds only.
+  // A message comes first, because it is shown for a few seconds only.
   if (!view.message().empty()) {
     return Line(glyphs.shorten(view.message(), columns), Style::yellow);
   }

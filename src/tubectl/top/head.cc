@@ -1,8 +1,8 @@
-// The head of a frame: the server, its jobs, how fast it works, and what it fills.
+// The head of a frame: the server, its jobs, its rates, and how full it is.
 //
-// Each line is built from labelled items, and join() leaves out the items that do not fit, so the
-// important items come first. If the lines exceed the rows that the frame grants, the lines with
-// the largest rank are removed.
+// Each line is built from labelled items. join() omits the items that do not fit, so the important
+// items come first. If the lines exceed the rows that the frame grants, the lines with the largest
+// rank are removed.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@
 namespace tubed::tubectl::top {
 namespace {
 
-// In narrower windows the graphs are above each other.
+// In a narrower window the graphs are stacked.
 constexpr std::size_t kTwoGraphs = 60;
 constexpr std::size_t kBarColumns = 16;
 constexpr double kNearlyFull = 0.75;
@@ -58,8 +58,8 @@ Line count_of(const client::StatsBlock& server, std::string label, std::string_v
   return labelled(std::move(label), shortened(number), number == 0 ? Style::plain : style);
 }
 
-// Held jobs are among the delayed; dead and expired jobs are counted since the server's start. A 0
-// is not shown.
+// Held jobs are also counted as delayed; dead and expired jobs are counted since the server's
+// start. A 0 is not shown.
 Line jobs_line(const client::StatsBlock& server, std::size_t columns) {
   std::vector<Line> items{Line("jobs       ", Style::bold),
                           count_of(server, "ready", "current-jobs-ready", Style::green),
@@ -96,7 +96,7 @@ Line clients_line(const Model& model, std::size_t columns) {
   return join(items, columns);
 }
 
-// A flow with its graph, exactly so wide.
+// A flow with its graph, exactly `columns` wide.
 Line flow_line(const Model& model, Flow flow, const Glyphs& glyphs, std::size_t columns) {
   struct RequestResult {
     std::string_view label;
@@ -134,7 +134,7 @@ std::vector<Line> flow_lines(const Model& model, const Glyphs& glyphs, std::size
   return lines;
 }
 
-// How full something is; without a limit only how much there is.
+// The used share of a limit; without a limit, only the amount.
 Line fill(std::string label, std::uint64_t used, std::uint64_t limit, const Glyphs& glyphs) {
   Line item(std::move(label), Style::bold);
   item.add(" ");
@@ -153,7 +153,7 @@ Line fill(std::string label, std::uint64_t used, std::uint64_t limit, const Glyp
   return item;
 }
 
-// Nothing if the server does not report it: beanstalkd does not.
+// Empty if the server does not report these values, as beanstalkd.
 std::vector<Line> fill_lines(const client::StatsBlock& server, const Glyphs& glyphs,
                              std::size_t columns) {
   std::vector<Line> items;
@@ -172,7 +172,7 @@ std::vector<Line> fill_lines(const client::StatsBlock& server, const Glyphs& gly
 
 std::vector<Line> compose_head(const Model& model, bool frozen, const Glyphs& glyphs,
                                std::size_t columns, std::size_t rows) {
-  // In the order of the screen; a less important part has a larger rank.
+  // In the order of the screen; less important lines have larger ranks.
   struct Ranked {
     std::size_t rank;
     Line line;
@@ -188,7 +188,7 @@ std::vector<Line> compose_head(const Model& model, bool frozen, const Glyphs& gl
     ranked.push_back({3, std::move(line)});
   }
   while (ranked.size() > rows) {
-    // Of equal ranks the last part.
+    // The last of the lines with the largest rank.
     const auto least = std::max_element(
         ranked.rbegin(), ranked.rend(),
         [](const Ranked& one, const Ranked& other) { return one.rank < other.rank; });

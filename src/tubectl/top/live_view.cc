@@ -52,14 +52,14 @@ class LiveView {
     if (request) watcher_.ask(std::move(*request));
   }
 
-  // Keys and the watcher's answers are read after each tick, so their handlers do nothing.
+  // Keys and answers are read after each tick, so the handlers do nothing.
   Result<void> watch_inputs() {
     loop_ = TRY(client::EventLoop::create());
     const auto wake = [](client::EventLoop::Ready) { return Result<void>(); };
     watches_[0] = TRY(loop_->watch(signals_.descriptor(), wake));
     watches_[1] = TRY(loop_->watch(watcher_.descriptor(), wake));
     watches_[2] = TRY(loop_->watch(STDIN_FILENO, [this](client::EventLoop::Ready ready) {
-      if (ready.hung_up) ends_ = true;  // the terminal is gone
+      if (ready.hung_up) ends_ = true;  // the terminal has disappeared
       return Result<void>();
     }));
     return {};
@@ -90,7 +90,7 @@ class LiveView {
   std::unique_ptr<client::EventLoop> loop_;
   std::array<client::EventLoop::Watch, 3> watches_;
   Controller controller_;
-  bool ends_ = false;  // by a signal, or the terminal is gone
+  bool ends_ = false;  // by a signal, or without a terminal
 };
 
 }  // namespace

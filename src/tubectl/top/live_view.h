@@ -1,4 +1,4 @@
-// LiveView: the loop of tubectl top: keys, signals, the server's answers and the next result.
+// }  // namespace
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 
 namespace tubed::tubectl::top {
 
-// Runs until the user quits or a signal ends it; returns the exit code. An Error: the server cannot
-// be reached at the start. A server that is lost later is waited for. Precondition: standard input
-// and output are a terminal.
+// Runs until the user quits or a signal arrives; returns the exit code. Fails if the server cannot
+// be reached at the start; a server that is lost later is retried. Precondition: standard input and
+// output are a terminal.
 Result<int> run_live_view(const Server& server, Model model, const Glyphs& glyphs,
                           std::chrono::steady_clock::duration interval);
 

@@ -1,6 +1,6 @@
 // Rates are differences of the server's counters divided by the time between two snapshots. A
-// counter that became smaller shows that the server was restarted, and counts as a rate of 0. After
-// a loss of the server the next snapshot starts without rates.
+// counter that has decreased shows that the server was restarted, and counts as a rate of 0. After
+// a loss of the server, the next snapshot starts without rates.
 #include "tubectl/top/model.h"
 
 #include <charconv>

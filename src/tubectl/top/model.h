@@ -1,6 +1,6 @@
-// Model: what is known of the server: its last answers, how fast it works, and whether it is there.
+// Model: the state of the server: its last answers, its rates, and whether it is reachable.
 //
-// It never asks: looks and losses are handed in, and each look knows when it was taken.
+// The model sends no requests: its owner passes snapshots, each with its time, and losses.
 #pragma once
 
 #include <array>
@@ -16,16 +16,16 @@
 
 namespace tubed::tubectl::top {
 
-// Events that are shown as rates per second.
+// Events shown as rates per second.
 enum class Flow : std::uint8_t { puts, reserves, deletes, timeouts };
 inline constexpr std::size_t kFlows = 4;
 
-// The job that comes next in its state.
+// The next job of its state.
 struct HeadJob {
   std::string state;  // ready, delayed or buried
   std::uint64_t id = 0;
   std::size_t bytes = 0;
-  std::string body;  // the beginning of it
+  std::string body;  // only the beginning
   client::StatsBlock stats;
 };
 
@@ -37,26 +37,27 @@ struct Details {
   std::vector<HeadJob> jobs;
 };
 
-// Owned by the live view, or by --once; not shared with the watcher's thread.
+// Owned by the live view or by --once; not shared with the watcher's thread.
 class Model {
  public:
-  // "127.0.0.1:11300": as the screen says it.
+  // `address`: as shown on the screen, such as "127.0.0.1:11300".
   explicit Model(std::string address) : address_(std::move(address)) {}
 
-  // The server was looked at. Rates are those since the last look, unless it was lost meanwhile.
+  // Takes a new snapshot. Rates cover the time since the last snapshot, unless the server was lost
+  // meanwhile.
   void update(Snapshot snapshot);
-  // The server is not reachable; the last known values stay.
+  // The server is not reachable; the last known values are kept.
   void lost(std::string reason);
 
   const std::string& address() const { return address_; }
   // Empty until the first update.
   const client::StatsBlock& server() const { return server_; }
-  // Why there is no server now.
+  // Why the server is not reachable; no value: it is.
   const std::optional<std::string>& trouble() const { return trouble_; }
-  // Nothing before the second update.
+  // No value before the second update.
   std::optional<double> rate(Flow flow) const { return rates_[static_cast<std::size_t>(flow)]; }
   const History& history(Flow flow) const { return histories_[static_cast<std::size_t>(flow)]; }
-  // Of one processor.
+  // Share of one processor.
   std::optional<double> cpu_percent() const { return cpu_percent_; }
 
   TubeList tubes;
@@ -67,7 +68,7 @@ class Model {
 
   std::string address_;
   client::StatsBlock server_;
-  std::optional<Moment> taken_;  // of the look that rates count from
+  std::optional<Moment> taken_;  // when the snapshot was taken from which rates count
   std::optional<std::string> trouble_;
   std::array<std::optional<double>, kFlows> rates_;
   std::array<History, kFlows> histories_{History(256), History(256), History(256), History(256)};

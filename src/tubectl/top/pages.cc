@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kKeyColumns = 24;
 constexpr std::size_t kPairColumns = 38;
-// Of a body: the rest is for tubectl peek.
+// Lines shown of a body; tubectl peek prints all.
 constexpr std::size_t kBodyLines = 8;
 
 Line title(std::string text, std::size_t columns) {
@@ -23,7 +23,7 @@ Line title(std::string text, std::size_t columns) {
   return line;
 }
 
-// As many pairs side by side as fit, to be read from top to bottom.
+// Adds as many pairs side by side as fit, to be read from top to bottom.
 void add_stats(const client::StatsBlock& stats, std::size_t columns, std::vector<Line>& lines) {
   const auto& pairs = stats.lines();
   const std::size_t across = std::max<std::size_t>(1, columns / kPairColumns);
@@ -79,7 +79,7 @@ void add_job(const HeadJob& job, const Glyphs& glyphs, std::size_t columns,
 
 }  // namespace
 
-// Until the answer for this tube has arrived, the page says that the server is being asked.
+// Until the answer for this tube arrives, the page says that the server is being asked.
 std::vector<Line> compose_details(const Model& model, const std::string& tube, const Glyphs& glyphs,
                                   std::size_t columns) {
   std::vector<Line> lines{title(glyphs.shorten(fmt::format("  TUBE {}", tube), columns), columns)};

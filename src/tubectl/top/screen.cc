@@ -13,7 +13,7 @@
 
 #include "tubectl/terminal.h"
 
-// Its macros have names such as move and erase.
+// The macros of ncurses include names such as move and erase.
 #define NCURSES_NOMACROS
 #include <curses.h>
 
@@ -26,7 +26,7 @@ constexpr int kControlL = 'L' - '@';
 constexpr int kEscape = 27;
 constexpr int kDelete = 127;
 
-// The colours' numbers are also those of their pairs.
+// Each colour has the pair of the same number.
 attr_t attributes_of(Style style, bool colours) {
   const auto pair = [colours](int colour, attr_t otherwise) {
     return colours ? static_cast<attr_t>(COLOR_PAIR(colour)) : otherwise;

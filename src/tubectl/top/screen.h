@@ -1,7 +1,7 @@
 // Screen: the terminal, through ncurses: draws frames, and reads keys.
 //
-// It owns the terminal's modes while it is there, and gives them back when it goes. Only one may be
-// there at a time. It waits for nothing.
+// It owns the modes of the terminal while it exists, and restores them when it is destroyed. Only
+// one may exist at a time. It never blocks.
 #pragma once
 
 #include <memory>
@@ -13,21 +13,21 @@
 
 namespace tubed::tubectl::top {
 
-// Movable: a Screen that was moved from restores nothing.
+// Movable: a moved-from Screen restores nothing.
 class Screen {
  public:
-  // Precondition: the locale is set. An Error: ncurses does not know this terminal.
+  // Precondition: the locale is set. Fails if ncurses does not know this terminal.
   static Result<Screen> open();
   ~Screen();
   Screen(Screen&&) noexcept;
   Screen& operator=(Screen&&) = delete;
 
   void draw(const Frame& frame);
-  // Nothing: none was pressed.
+  // No value: no key was pressed.
   std::optional<Key> read();
 
   Size size() const;
-  // The window has another size now.
+  // Called when the size of the window has changed.
   void resize();
 
  private:

@@ -1,6 +1,6 @@
 // The table of the tubes.
 //
-// lay_out() chooses the columns for the width: it starts with all of them and drops the column with
+// lay_out() chooses the columns for the width: it starts with all columns and drops the column with
 // the largest rank until the names have kLeastName columns; the graph is dropped in the same order.
 // The remaining room goes to the names and then to the graph. Then each visible tube becomes one
 // line.
@@ -16,7 +16,7 @@
 namespace tubed::tubectl::top {
 namespace {
 
-// A name may be cut to this before a column is left out.
+// A name may be cut to this width before a column is dropped.
 constexpr std::size_t kLeastName = 16;
 constexpr std::size_t kLeastGraph = 12;
 constexpr std::size_t kMostGraph = 64;
@@ -24,9 +24,9 @@ constexpr std::size_t kMostGraph = 64;
 struct Column {
   SortKey key;
   std::string_view title;
-  std::size_t columns;  // without the blank before it
-  int rank;             // columns with the largest rank are dropped first
-  Style style;          // of what is not 0
+  std::size_t columns;  // without the preceding blank
+  int rank;             // columns with larger ranks are dropped first
+  Style style;          // of values other than 0
 };
 
 // In the order of the screen, between the name and the graph.
@@ -49,8 +49,7 @@ struct Layout {
   std::size_t graph = 0;  // 0: no graph
 };
 
-// The column by which the rows are sorted always has its place; that of held jobs has none if no
-// tube has any.
+// The sorted column is always shown; the column of held jobs only if a tube has such jobs.
 Layout lay_out(const TubeList& tubes, std::size_t columns) {
   Layout layout;
   const auto has_place = [&tubes](const Column& column, int kept) {
@@ -67,7 +66,7 @@ Layout lay_out(const TubeList& tubes, std::size_t columns) {
       used += 1 + column.columns;
     }
     if (used + kLeastName > columns && kept > 0) continue;
-    // The mark of the selected row, too.
+    // The name includes the mark of the selected row.
     const std::size_t room = columns - used;
     layout.name =
         kept >= kGraphRank ? std::clamp(tubes.longest_name() + 2, kLeastName, room) : room;
@@ -77,7 +76,7 @@ Layout lay_out(const TubeList& tubes, std::size_t columns) {
   return layout;
 }
 
-// Numbers are shortened to the width of a column. A rate that is not known yet is "-".
+// Numbers are shortened to the width of a column. An unknown rate is "-".
 std::string cell(const TubeRow& row, SortKey key) {
   const TubeCounts& counts = row.counts;
   switch (key) {

@@ -1,7 +1,7 @@
 // Numbers are shortened to five characters with a unit. Text is measured in columns of the
 // terminal, not in bytes: characters are decoded from UTF-8 and measured by wcwidth(3), which
-// depends on the locale. clean() replaces everything that a terminal would not show as its own
-// columns, so that a tube's name cannot move the cursor.
+// depends on the locale. clean() replaces everything that a terminal would not show in its own
+// column; the name of a tube cannot move the cursor.
 #include "tubectl/top/text.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kShortestScaled = 10'000;
 
-// Of a number of kShortestScaled and more.
+// Precondition: `number` is at least kShortestScaled.
 std::string scaled(double number) {
   constexpr std::string_view kUnits = "kMGTPE";
   std::size_t unit = 0;
@@ -29,7 +29,7 @@ std::string scaled(double number) {
   return fmt::format("{:.{}f}{}", number, number < 99.95 ? 1 : 0, kUnits[unit]);
 }
 
-// The character that `text` begins with, or nothing if that is no UTF-8, and how many bytes it is.
+// The first character of a text, without a value if it is not UTF-8, and its length in bytes.
 struct Character {
   std::optional<char32_t> code;
   std::size_t bytes = 1;
@@ -50,7 +50,7 @@ Character first_character(std::string_view text) {
   return {code, bytes};
 }
 
-// Negative: the terminal cannot show it.
+// Negative if the terminal cannot show the character.
 int columns_of(char32_t code) {
   return ::wcwidth(static_cast<wchar_t>(code));
 }
@@ -92,7 +92,7 @@ std::size_t width_of(std::string_view text) {
   std::size_t columns = 0;
   while (!text.empty()) {
     const Character character = first_character(text);
-    // Our own graphs in a locale that does not know them: a column each.
+    // In a locale that lacks the characters of our graphs, each counts as one column.
     const int wide = character.code ? columns_of(*character.code) : 1;
     columns += wide < 0 ? 1 : static_cast<std::size_t>(wide);
     text.remove_prefix(character.bytes);
@@ -108,7 +108,7 @@ std::string clean(std::string_view text, std::size_t columns) {
     std::string_view shown = text.substr(0, character.bytes);
     int wide = character.code ? columns_of(*character.code) : -1;
     if (character.code == U'\t') shown = " ";
-    // Without a column of its own it would change how its neighbour looks.
+    // A character without a column of its own would change its neighbour.
     else if (wide < 1)
       shown = "?";
     wide = std::max(wide, 1);
@@ -131,7 +131,7 @@ std::string Glyphs::sparkline(std::span<const float> values, std::size_t columns
     std::size_t level = 0;
     if (value > 0) {
       const float part = value / largest * static_cast<float>(levels.size() - 1);
-      // Little is more than nothing.
+      // A small value must differ from 0.
       level = std::clamp<std::size_t>(static_cast<std::size_t>(part + 0.5F), 1, levels.size() - 1);
     }
     text += levels[level];

@@ -1,7 +1,7 @@
-// rows_ has all tubes by name, so that update() can merge the old and the new rows in one pass and
-// keep the history of each tube. shown_ has the indices of the tubes that pass the filter, in the
-// order of the sort key; arrange() rebuilds it after every change and moves the selection to the
-// followed tube.
+// rows_ is sorted by name, which lets update() merge the old and the new rows in one pass and keep
+// the history of each tube. shown_ has the indices of the tubes that pass the filter, in the order
+// of the sort key; arrange() rebuilds it after every change and moves the selection to the followed
+// tube.
 #include "tubectl/top/tube_list.h"
 
 #include <algorithm>
@@ -112,7 +112,7 @@ void TubeList::fit(std::size_t rows) {
   page_ = std::max<std::size_t>(rows, 1);
   if (selected_ < first_) first_ = selected_;
   if (selected_ >= first_ + page_) first_ = selected_ + 1 - page_;
-  // No empty rows below as long as tubes are hidden above.
+  // Leaves no empty rows below while tubes are hidden above.
   first_ = std::min(first_, shown_.size() > page_ ? shown_.size() - page_ : 0);
 }
 
@@ -125,7 +125,7 @@ void TubeList::arrange() {
     shown_.push_back(static_cast<std::uint32_t>(index));
     longest_name_ = std::max(longest_name_, name.size());
   }
-  // By name they are already, and a stable sort leaves equals so.
+  // shown_ is sorted by name, and a stable sort keeps that order among equals.
   if (key_ != SortKey::name) {
     std::vector<double> values(rows_.size());
     for (const std::uint32_t index : shown_) {

@@ -31,14 +31,14 @@ class History {
   std::vector<float> values_;
 };
 
-// In the order in which the keys go through them.
+// In the order in which the keys select them.
 enum class SortKey : std::uint8_t {
   name,
   ready,
   urgent,
   reserved,
   delayed,
-  held,  // only where TubeList::has_held()
+  held,  // only if TubeList::has_held()
   buried,
   waiting,
   watching,
@@ -47,7 +47,7 @@ enum class SortKey : std::uint8_t {
   deletes
 };
 inline constexpr std::size_t kSortKeys = 12;
-// As --sort and the screen write them, in the order of SortKey.
+// As written by --sort and on the screen, in the order of SortKey.
 inline constexpr std::array<std::string_view, kSortKeys> kSortNames{
     "name",   "ready",   "urgent",   "reserved", "delayed", "held",
     "buried", "waiting", "watching", "paused",   "puts",    "deletes"};
@@ -59,42 +59,42 @@ double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, S
 
 struct TubeRow {
   TubeCounts counts;
-  std::optional<Rates> rates;  // nothing: it was looked at once
+  std::optional<Rates> rates;  // no value: only one snapshot
   History ready{64};
 };
 
 class TubeList {
  public:
-  // `tubes`: sorted by name, taken `seconds` after the last update; nothing: this is the first.
-  // O(tubes log tubes), as all functions that change the order.
+  // `tubes` is sorted by name and was taken `seconds` after the last update; no value: the first
+  // update. O(tubes log tubes), like all functions that change the order.
   void update(std::vector<TubeCounts> tubes, std::optional<double> seconds);
 
   void sort_by(SortKey key);
-  // Names upwards, numbers downwards; reversed the other way.
+  // By default names ascend and numbers descend; this reverses both.
   void reverse();
   SortKey sorted_by() const { return key_; }
   bool ascending() const { return (key_ == SortKey::name) != reversed_; }
-  // Shows only tubes with this in their names; empty: all.
+  // Shows only tubes whose names contain `text`; empty: all.
   void filter(std::string text);
   const std::string& filter() const { return filter_; }
 
   std::size_t all() const { return rows_.size(); }
   std::size_t size() const { return shown_.size(); }
-  // True if a tube, shown or not, has jobs that wait for a group. beanstalkd has no such jobs.
+  // True if a tube, shown or not, has jobs that a group holds. beanstalkd has no such jobs.
   bool has_held() const { return has_held_; }
   const TubeRow& operator[](std::size_t index) const { return rows_[shown_[index]]; }
-  // Finds hidden tubes, too. Null: no such tube. O(log tubes).
+  // Also finds hidden tubes. Null: no such tube. O(log tubes).
   const TubeRow* find(std::string_view tube) const;
-  // The length of the longest name that is shown.
+  // The length of the longest shown name.
   std::size_t longest_name() const { return longest_name_; }
 
-  // Null: no tube is shown. Once it was moved the selection stays with its tube.
+  // Null: no tube is shown. Once moved, the selection stays with its tube.
   const TubeRow* selected() const { return shown_.empty() ? nullptr : &(*this)[selected_]; }
   std::size_t selected_index() const { return selected_; }
   // Moves the selection down, or up if negative; stops at the ends.
   void move(std::ptrdiff_t rows);
 
-  // `rows` fit on the screen: scrolls so that the selected row is visible.
+  // Scrolls to make the selected row visible among the `rows` rows of the screen.
   void fit(std::size_t rows);
   std::size_t first() const { return first_; }
   std::size_t page() const { return page_; }
@@ -108,7 +108,7 @@ class TubeList {
   bool reversed_ = false;
   bool has_held_ = false;
   std::string filter_;
-  std::string followed_;  // the selected tube's name, once the selection was moved
+  std::string followed_;  // name of the selected tube, once the selection was moved
   std::size_t longest_name_ = 0;
   std::size_t selected_ = 0;
   std::size_t first_ = 0;

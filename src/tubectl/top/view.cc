@@ -1,5 +1,5 @@
 // press() handles a key in one of two modes. While a question is open, answer() edits the typed
-// text; Enter completes it and Escape leaves it. Otherwise a key moves the selection, changes the
+// text; Enter completes it and Escape cancels it. Otherwise a key moves the selection, changes the
 // page or the order, or opens a question. A filter takes effect with each character; pause and kick
 // become an Order only by Enter.
 #include "tubectl/top/view.h"
@@ -18,10 +18,10 @@ namespace {
 // The largest number of the protocol. [protocol: pause-tube, kick]
 constexpr std::uint64_t kLargestNumber = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kLongestTyped = 200;
-// More than any number of rows, and small enough not to overflow.
+// More than any number of rows, and too small to overflow.
 constexpr std::ptrdiff_t kToTheEnd = std::numeric_limits<std::int32_t>::max();
 
-// Letters that do what another key does.
+// Maps letters to the keys whose effect they share.
 Key without_synonym(Key key) {
   if (key.kind != Key::Kind::character) return key;
   switch (key.character) {
@@ -139,7 +139,7 @@ void View::scroll(std::ptrdiff_t rows, Model& model) {
   } else if (rows < 0) {
     scrolled_ -= std::min(scrolled_, static_cast<std::size_t>(-rows));
   } else {
-    scrolled_ += static_cast<std::size_t>(rows);  // fit() brings it back to the end
+    scrolled_ += static_cast<std::size_t>(rows);  // fit() limits it to the end
   }
 }
 
@@ -176,7 +176,7 @@ void View::answer(const Key& key, Model& model) {
 
 void View::answer_number() {
   const bool kicks = question_ == Question::kick;
-  std::uint64_t number = kLargestNumber;  // nothing typed: all of them
+  std::uint64_t number = kLargestNumber;  // without typed text: all jobs
   if (typed_.empty() && !kicks) {
     message_ = "not paused: no seconds were typed";
     return;
@@ -194,7 +194,7 @@ void View::answer_number() {
 
 void View::ask(Question question, const Model& model) {
   if (question != Question::filter) {
-    // On the table the selected tube, in the details theirs.
+    // The question is about the selected tube, or the tube of the details.
     const TubeRow* const selected = model.tubes.selected();
     if (page_ == Page::help || (page_ == Page::tubes && selected == nullptr)) return;
     asked_tube_ = page_ == Page::details ? tube_ : selected->counts.name;

@@ -1,6 +1,6 @@
-// View: what the person at the keys looks at, types and asks for.
+// View: what the user looks at, types and asks for.
 //
-// It turns keys into changes of the table, and into orders for the server, which it never gives
+// It turns keys into changes of the table, and into orders for the server, which it does not send
 // itself. An order needs a number and Enter: no single key changes anything on the server.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Key {
     backspace
   };
   Kind kind = Kind::character;
-  char character = '\0';  // of a character
+  char character = '\0';  // for Kind::character
 };
 
 // A command for the server.
@@ -45,28 +45,27 @@ class View {
   enum class Page : std::uint8_t { tubes, details, help };
   enum class Question : std::uint8_t { none, filter, pause, kick };
 
-  // True: it is to end.
+  // Returns true if the user quits.
   bool press(Key key, Model& model);
   // The order given since the last call.
   std::optional<Order> take_order();
 
   Page page() const { return page_; }
   Question question() const { return question_; }
-  // The text typed as its answer.
+  // The answer typed so far.
   const std::string& typed() const { return typed_; }
-  // Of the details.
+  // The tube of the details.
   const std::string& tube() const { return tube_; }
-  // Of the question.
+  // The tube of the question.
   const std::string& asked_tube() const { return asked_tube_; }
   bool frozen() const { return frozen_; }
-  // The result of the last key or order; empty after the next key.
+  // The result of the last key or order; the next key clears it.
   const std::string& message() const { return message_; }
   void show_message(std::string message) { message_ = std::move(message); }
 
-  // The details or the help have `lines` lines, of which `rows` fit: scrolls no further than the
-  // end.
+  // Limits the scroll position: the details or the help have `lines` lines, of which `rows` fit.
   void fit(std::size_t lines, std::size_t rows);
-  // How many lines of them are above.
+  // The number of lines above the visible part.
   std::size_t scrolled() const { return scrolled_; }
 
  private:

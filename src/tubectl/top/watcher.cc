@@ -1,8 +1,8 @@
 // Two threads share Watcher::Shared: the screen's thread stores a request and later takes the
 // answer; the watcher's thread waits for a request, serves it without the lock, stores the answer,
 // and signals the eventfd that the event loop watches. Signals are blocked in the watcher's thread,
-// so that only the screen's thread gets them. After a failed request the connection is dropped, and
-// the next request connects again.
+// and reach only the screen's thread. After a failed request the connection is dropped; the next
+// request opens another.
 #include "tubectl/top/watcher.h"
 
 #include <array>
@@ -25,7 +25,7 @@
 namespace tubed::tubectl::top {
 namespace {
 
-// The part of a head job's body that a screen can show.
+// The part of a job's body that a screen can show.
 constexpr std::size_t kBodyBytes = 4096;
 
 std::string message_of(const Order& order, const client::Reply& answer) {
@@ -43,7 +43,7 @@ std::string message_of(const Order& order, const client::Reply& answer) {
   return meaning_of(answer);
 }
 
-// To use a tube creates it; so only while it is there, and not for longer than it takes.
+// Using a tube creates it, so this uses it only if it exists, and only while needed.
 Result<std::string> carry_out(client::Connection& connection, const Order& order) {
   if (order.kind == Order::Kind::pause) {
     auto paused = TRY(connection.ask(fmt::format("pause-tube {} {}", order.tube, order.number)));
@@ -92,8 +92,8 @@ Result<RequestResult> serve(client::Connection& connection, const Request& reque
   return result;
 }
 
-// Connects first if necessary. An exception that left the thread would end the program without
-// restoring the terminal.
+// Connects first if necessary. Catches exceptions: one that left the thread would end the program
+// without restoring the terminal.
 Result<RequestResult> try_to_serve(const Server& server,
                                    std::optional<client::Connection>& connection,
                                    const Request& request) {
@@ -125,7 +125,7 @@ Result<Watcher> Watcher::start(const Server& server, client::Connection connecti
   os::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return client::system_error("cannot watch the server");
   const auto shared = std::make_shared<Shared>(std::move(event));
-  // Signals are for the thread that has the screen.
+  // Signals are for the screen's thread.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -160,7 +160,7 @@ std::optional<Result<RequestResult>> Watcher::take() {
   const std::lock_guard lock(shared_->mutex);
   if (!shared_->answer) return std::nullopt;
   std::uint64_t count = 0;
-  // Nothing to read is no error: it only wakes.
+  // An empty eventfd is no error.
   [[maybe_unused]] const auto got = ::read(descriptor(), &count, sizeof count);
   busy_ = false;
   return std::exchange(shared_->answer, std::nullopt);

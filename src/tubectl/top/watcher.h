@@ -1,8 +1,8 @@
-// Watcher: talks to the server on a thread of its own, so that the screen reacts to keys while the
-// server is slow or silent.
+// Watcher: talks to the server on a thread of its own; the screen reacts to keys even if the server
+// is slow or silent.
 //
 // It owns the connection and reconnects after a loss. One request is in progress at a time. The
-// destructor does not wait: the thread ends by itself, after the answer or with the program.
+// destructor does not wait: the thread ends after the answer, or with the program.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ struct RequestResult {
 
 class Watcher {
  public:
-  // Goes on with `client`.
+  // Takes over `connection`.
   static Result<Watcher> start(const Server& server, client::Connection connection);
   ~Watcher();
   Watcher(Watcher&&) = default;
@@ -39,11 +39,12 @@ class Watcher {
 
   // Precondition: !busy().
   void ask(Request request);
-  // True from ask() until take() has given the answer.
+  // True from ask() until take() has returned the answer.
   bool busy() const { return busy_; }
-  // Nothing: it is not there yet. An Error: there is no server; the next ask() connects again.
+  // No value: the answer has not arrived. An Error: no server is connected; the next ask() connects
+  // again.
   std::optional<Result<RequestResult>> take();
-  // For poll(): readable when take() has something.
+  // For the event loop: readable when take() has a result.
   int descriptor() const;
 
  private:

@@ -1,13 +1,12 @@
 // start() writes the body into a memory file, which becomes standard input: a pipe would need a
-// writer for as long as the command does not read. Then it forks:
+// writer until the command has read it. Then it forks:
 // 1. The child leaves the process group, asks for SIGTERM at the death of tubectl, restores the
 //    descriptor limit and the signal mask, and calls execvpe(). It allocates no memory, since
 //    another thread may have held the allocator's lock during fork().
 // 2. If one of these steps fails, the child writes errno into a pipe. The pipe closes on a
-//    successful exec, so the parent reads either an errno or the end of the pipe, and knows which
-//    without a race.
-// 3. The parent opens a pidfd, which the event loop can watch, and through which the end is
-//    collected.
+//    successful exec: the parent reads either an errno or the end of the pipe, without a race.
+// 3. The parent opens a pidfd, which the event loop can watch and through which the parent collects
+//    the exit status.
 #include "tubectl/work/command.h"
 
 #include <array>
@@ -43,7 +42,7 @@ CannotRun cannot_start(const std::string& attempt) {
   return {kExitFailure, client::system_error(attempt).message};
 }
 
-// A file in memory with the body, so that a command that does not read it blocks nothing.
+// A memory file with the body: a command that does not read it blocks nothing.
 std::optional<os::Descriptor> make_input(std::string_view body) {
   os::Descriptor file(::memfd_create("tubed-job", MFD_CLOEXEC));
   if (!file) return std::nullopt;
@@ -63,7 +62,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// A variable of the same name is replaced, so that nested runs of tubectl work see their own job.
+// Replaces variables of the same name, because runs of tubectl work may be nested.
 std::vector<std::string> environment_with(const Variables& variables) {
   std::vector<std::string> result;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -93,7 +92,7 @@ void become_program(const CommandLine& command_line, pid_t parent, int input, ch
   ::execvpe(words[0], words, environment);
 }
 
-// The error that the child has met; 0: it is the program now.
+// The error that the child reported; 0: it now runs the program.
 int read_error(int pipe) {
   int error = 0;
   ssize_t got = 0;
@@ -103,7 +102,7 @@ int read_error(int pipe) {
   return got == sizeof error ? error : 0;
 }
 
-// Sets errno if not.
+// Sets errno if it is not a program.
 bool is_program(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return false;
@@ -121,7 +120,7 @@ std::variant<Command, CannotRun> Command::start(const CommandLine& command_line,
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return cannot_start("cannot start a command");
   os::Descriptor read_end(ends[0]);
   os::Descriptor write_end(ends[1]);
-  // The child allocates nothing.
+  // Allocated here, because the child must not allocate.
   auto words = command_line.words;
   auto environment = environment_with(variables);
   const auto word_pointers = pointers_to(words);
@@ -141,7 +140,7 @@ std::variant<Command, CannotRun> Command::start(const CommandLine& command_line,
     ::waitpid(id, nullptr, 0);
     return cannot_execute(command_line.words.front(), error);
   }
-  // The header of glibc 2.36 has it for C only.
+  // The header of glibc 2.36 declares pidfd_open for C only.
   os::Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, id, 0)));
   if (!process) {
     const CannotRun reason = cannot_start("cannot watch a command");
@@ -163,7 +162,7 @@ Ending Command::end() {
   return {0, status.si_status};
 }
 
-// Searches PATH as execvpe() does: EACCES is remembered, but a later directory may still have the
+// Searches PATH as execvpe() does: remembers EACCES, because a later directory may still have the
 // program.
 std::optional<CannotRun> look_for(const std::string& program) {
   if (program.find('/') != program.npos) {

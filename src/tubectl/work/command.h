@@ -1,8 +1,8 @@
 // Command: the process that runs for a job.
 //
-// It leads its own process group, so that Ctrl-C at the terminal does not reach it, and has the
-// body on its standard input. The kernel sends it SIGTERM if tubectl dies. Processes that it leaves
-// running are not touched.
+// It leads its own process group, which Ctrl-C at the terminal does not reach, and has the body on
+// its standard input. The kernel sends it SIGTERM if tubectl dies. Processes that it leaves running
+// are not touched.
 #pragma once
 
 #include <optional>
@@ -21,9 +21,9 @@
 
 namespace tubed::tubectl::work {
 
-// The operator's mistake, or the machine's trouble; never the job's.
+// A failure of the configuration or the machine, never of the job.
 struct CannotRun {
-  int exit_code;  // as a shell has it: 127 not found, 126 cannot be executed
+  int exit_code;  // as of a shell: 127 not found, 126 cannot be executed
   std::string reason;
 };
 
@@ -31,25 +31,24 @@ struct CannotRun {
 struct CommandLine {
   std::vector<std::string> words;  // the program and its arguments
   sigset_t signal_mask;            // of the process, before tubectl blocked signals
-  rlim_t descriptor_limit;         // and before tubectl raised it
+  rlim_t descriptor_limit;         // of the process, before tubectl raised it
 };
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// Owns the process until end() has collected it; destroying a Command before that leaves a zombie
-// until tubectl exits. Movable, so that a worker can keep it in an optional.
+// Owns the process until end() has collected it; a Command destroyed earlier leaves a zombie until
+// tubectl exits. Movable, to be kept in an optional.
 class Command {
  public:
-  // Waits until the program has taken over from tubectl, or could not. `variables` are added to
-  // the environment.
+  // Waits until the child runs the program, or has failed to. Adds `variables` to the environment.
   static std::variant<Command, CannotRun> start(const CommandLine& command_line,
                                                 std::string_view body, const Variables& variables);
 
-  // For poll(): readable when it has ended.
+  // For the event loop: readable when the process has ended.
   int descriptor() const { return process_.number(); }
-  // To its whole process group. Precondition: end() was not called.
+  // Signals the whole process group. Precondition: end() was not called.
   void signal(int number) const { ::kill(-id_, number); }
-  // How it ended. Precondition: it has; to be called once.
+  // Collects the process and returns how it ended. Precondition: it has ended. Called once.
   Ending end();
 
  private:
@@ -59,7 +58,7 @@ class Command {
   os::Descriptor process_;  // pidfd
 };
 
-// Why start() would not find that program; nothing if it would.
+// The reason why start() would not find the program; no value if it would.
 std::optional<CannotRun> look_for(const std::string& program);
 
 }  // namespace tubed::tubectl::work

@@ -17,7 +17,7 @@
 namespace tubed::tubectl::work {
 namespace {
 
-constexpr std::chrono::seconds kConnectLimit{2};  // of each address of a name
+constexpr std::chrono::seconds kConnectLimit{2};  // for each address of a name
 
 // An exception must not leave the thread.
 Result<client::Connection> try_to_connect(const client::Target& server) {
@@ -30,8 +30,8 @@ Result<client::Connection> try_to_connect(const client::Target& server) {
 
 }  // namespace
 
-// Shared by the thread and the connector: whichever lives longer frees it. The thread writes
-// `outcome` under the mutex and then signals `done`.
+// Shared by the thread and the connector; the last of them frees it. The thread writes `outcome`
+// under the mutex and then signals `done`.
 struct Connector::Attempt {
   explicit Attempt(os::Descriptor event) : done(std::move(event)) {}
 
@@ -47,7 +47,7 @@ Result<void> Connector::start() {
   if (!event) return client::system_error("cannot connect");
   const auto attempt = std::make_shared<Attempt>(std::move(event));
   try {
-    // The target is its own: it may outlive who started it.
+    // Copies the target, because the thread may outlive the connector.
     std::thread([attempt, server = server_] {
       auto outcome = try_to_connect(server);
       const std::lock_guard lock(attempt->mutex);

@@ -1,8 +1,8 @@
-// Connector: connects to the server on a thread of its own, so that no touch waits for a silent
-// machine or for the resolver.
+// Connector: connects to the server on a thread of its own; touches never wait for a silent machine
+// or for the resolver.
 //
-// One attempt is in progress at a time. The destructor does not wait: the thread ends by itself,
-// with the attempt or with the program.
+// One attempt is in progress at a time. The destructor does not wait: the thread ends with the
+// attempt, or with the program.
 #pragma once
 
 #include <memory>
@@ -18,15 +18,15 @@ class Connector {
  public:
   explicit Connector(const client::Target& server) : server_(server) {}
 
-  // Precondition: !busy(). An Error: no attempt can be made now.
+  // Precondition: !busy(). Fails if no attempt can be made now.
   Result<void> start();
-  // From start() until take() has given what came of it.
+  // True from start() until take() has returned the result.
   bool busy() const { return attempt_ != nullptr; }
-  // Nothing: it is not there yet.
+  // No value: the attempt is still in progress.
   std::optional<Result<client::Connection>> take();
-  // Forgets the attempt, whatever becomes of it. Precondition: busy().
+  // Forgets the attempt and its result. Precondition: busy().
   void abandon() { attempt_.reset(); }
-  // For the event loop: readable when take() has something. Precondition: busy().
+  // For the event loop: readable when take() has a result. Precondition: busy().
   int descriptor() const;
 
  private:

@@ -8,10 +8,10 @@
 namespace tubed::tubectl::work {
 namespace {
 
-// Doubles once for each earlier release, up to the longest delay.
+// Doubles with each earlier release, up to the longest delay.
 std::uint64_t delay_after(const Policy& policy, std::uint64_t releases) {
   std::uint64_t delay = policy.first_delay_seconds;
-  // It has reached the longest before it could overflow, or is 0 and stays so.
+  // `delay` reaches the longest before it could overflow; 0 stays 0.
   for (std::uint64_t i = 0; i < releases && delay > 0 && delay < policy.longest_delay_seconds;
        ++i) {
     delay *= 2;

@@ -10,7 +10,7 @@
 namespace tubed::tubectl::work {
 namespace {
 
-// The seconds are rounded to milliseconds. Keys without a meaning for the outcome are left out.
+// Rounds seconds to milliseconds, and omits keys without a meaning for the outcome.
 std::string as_json(const JobReport& job) {
   Json line;
   line["event"] = "job";
@@ -36,7 +36,7 @@ std::string as_text(const JobReport& job) {
   return line;
 }
 
-// One call for the whole line, so that lines of several processes do not mix.
+// One call for the whole line keeps lines of several processes apart.
 void write(const std::string& line) {
   std::fputs((line + '\n').c_str(), stderr);
 }

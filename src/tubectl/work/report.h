@@ -1,7 +1,7 @@
-// Report: what `tubectl work` says on standard error, a line each, for people or as JSON.
+// Report: the lines that `tubectl work` writes to standard error, as text or as JSON.
 //
-// Lines go to standard error, as standard output belongs to the commands. With --json each line is
-// one object; its keys are part of the interface.
+// Standard output belongs to the commands. With --json each line is one object; its keys are part
+// of the interface.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace tubed::tubectl::work {
 
-// A job that was worked on, and what has become of it.
+// A job whose command ran, or was to run, and its outcome.
 struct JobReport {
   JobId id = 0;
   std::string tube;
   // "deleted", "released", "buried"; "lost": the server gives or has given the job to another
-  // client; "returned": the job goes back unchanged.
+  // client; "returned": the job returns to the queue unchanged.
   std::string_view outcome;
-  std::optional<Ending> ending;  // nothing: the command did not run
+  std::optional<Ending> ending;  // no value: the command did not run
   double seconds = 0;
   std::uint64_t delay_seconds = 0;  // of "released"
   std::string_view why;             // of "lost" and "returned"

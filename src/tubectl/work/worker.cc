@@ -7,8 +7,8 @@
 //    body (take_job).
 // 2. stats-job brings the tube, the TTR and the counters, which the command gets as variables
 //    (take_stats_reply).
-// 3. start() starts the command. Every third of the TTR do_what_is_due() sends touch, so that the
-//    server does not give the job to another worker.
+// 3. start() starts the command. Every third of the TTR do_what_is_due() sends touch, which keeps
+//    the server from giving the job to another worker.
 // 4. The command ends, and decide() chooses between delete, release and bury (take_ending).
 // 5. The reply completes the job: the report is written (take_final_reply, finish). After the last
 //    job the worker is resting (remove_done).
@@ -39,11 +39,11 @@ namespace {
 namespace word = protocol::word;
 
 constexpr std::string_view kTimeIsOver = "its time to run was over, or it was deleted";
-// The server's capabilities list this if a batch can wait.
+// The capability of a server whose batches can wait.
 constexpr std::string_view kBatches = "reserve-batch:timeout";
 constexpr std::uint32_t kLongestWait = UINT32_MAX;  // 136 years
 
-// A worker may wait in a reserve for days, and must notice when the machine of the server fails.
+// A worker may wait in a reserve for days, and must notice if the server's machine fails.
 void keep_alive(const client::Connection& connection, const client::Address& server) {
   if (server.family == AF_UNIX) return;
   const int on = 1;
@@ -51,7 +51,7 @@ void keep_alive(const client::Connection& connection, const client::Address& ser
   const int between_seconds = 10;
   const int probes = 6;
   const int number = connection.descriptor();
-  // If the system refuses, the connection is as good as any other.
+  // Errors are ignored: the connection works without keepalive.
   ::setsockopt(number, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   ::setsockopt(number, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
   ::setsockopt(number, IPPROTO_TCP, TCP_KEEPINTVL, &between_seconds, sizeof between_seconds);
@@ -68,17 +68,15 @@ Variables variables_of(const JobReport& job, const client::StatsBlock& stats) {
           {"TUBED_TTR", std::to_string(stats.count("ttr"))}};
 }
 
-// Sooner than later if the job has waited for long to be looked at.
+// Half of the remaining TTR, if part of it has passed already.
 Clock::duration time_to_first_touch(const client::StatsBlock& stats) {
   const auto left = stats.number("time-left");
-  // Whole seconds, cut.
+  // time-left is rounded down to whole seconds.
   if (!left || *left + 1 >= stats.count("ttr")) return Clock::duration::max();
   return std::chrono::milliseconds(1000 * *left / 2);
 }
 
 }  // namespace
-
-// --- What the owner asks for
 
 bool Worker::is_at_work() const {
   return has(Task::State::running) || has(Task::State::settling);
@@ -122,8 +120,7 @@ std::uint64_t Worker::reserve(std::uint64_t most, TimePoint now) {
   state_ = State::waiting;
   since_ = waited_since_ = now;
   promised_ = asked;
-  // After a timeout of 0 the worker waits for at least a second, so that it does not poll the
-  // server.
+  // After a timeout, waits for at least a second to avoid polling the server.
   const std::uint32_t least = idle_ ? 1 : 0;
   const std::uint32_t wait = std::max(plan_.wait_seconds.value_or(kLongestWait), least);
   if (asked > 1) {
@@ -199,14 +196,12 @@ std::size_t Worker::serve(std::size_t most, TimePoint now) {
   return started_;
 }
 
-// --- What the server says
-
-// Takes all replies that have arrived whole; reads the socket without waiting.
+// Handles all complete replies; reads the socket without waiting.
 void Worker::receive(std::size_t most, TimePoint now) {
   while (connection_) {
     const bool may_start = !due_replies_.empty() && due_replies_.front().kind == Due::Kind::stats;
     if (may_start && started_ == most) {
-      has_input_ = true;  // for the next tick
+      has_input_ = true;  // continues in the next tick
       return;
     }
     auto answer = connection_->take();
@@ -216,7 +211,7 @@ void Worker::receive(std::size_t most, TimePoint now) {
   }
 }
 
-// A reply about a job that stop() has dropped is ignored.
+// Ignores replies about jobs that stop() has dropped.
 void Worker::take(const client::Reply& answer, TimePoint now) {
   if (due_replies_.empty()) return lose_by_reply(answer);
   const Due due = due_replies_.front();
@@ -274,9 +269,9 @@ void Worker::take_job(const client::Reply& answer) {
 void Worker::take_stats_reply(Task& task, const client::Reply& answer, TimePoint now) {
   if (!answer.is("OK") && !answer.is(word::kNotFound)) return lose_by_reply(answer);
   const client::StatsBlock stats(answer.body);
-  // Otherwise its TTR ended before this reply. The reply does not show which client holds the job
-  // now: the first touch shows it. (A touch here would be safer, but beanstalkd 1.12 never expires
-  // a job that was touched once and is not touched again.)
+  // Otherwise the TTR expired before this reply. The reply does not show which client holds the job
+  // now; the first touch does. (A touch here would be safer, but beanstalkd 1.12 never expires a
+  // job that was touched once and is not touched again.)
   if (stats.text("state") == "reserved" && !cannot_run_) return start(task, stats, now);
   task.state = Task::State::done;
 }
@@ -284,7 +279,7 @@ void Worker::take_stats_reply(Task& task, const client::Reply& answer, TimePoint
 void Worker::take_touch_reply(Task& task, const client::Reply& answer, TimePoint now) {
   if (answer.is(word::kTouched)) return;
   if (!answer.is(word::kNotFound)) return lose_by_reply(answer);
-  // While settling, the next answer says the same.
+  // While settling, the reply to the final command shows the same.
   if (task.state != Task::State::running) return;
   task.ours = false;
   task.report.why = kTimeIsOver;
@@ -300,15 +295,13 @@ void Worker::take_final_reply(Task& task, const client::Reply& answer) {
   lose_by_reply(answer);
 }
 
-// --- The command
-
-// A command that cannot be started is a mistake of the user or of the machine, not of the job: the
-// pool stops the run, and the job goes back unchanged with the connection.
+// A command that cannot be started is a failure of the configuration or the machine, not of the
+// job: the pool stops the run, and the job returns unchanged when the connection closes.
 void Worker::start(Task& task, const client::StatsBlock& stats, TimePoint now) {
   task.report.tube = stats.text("tube").value_or("");
   task.priority = stats.count("pri");
   task.releases = stats.count("releases");
-  // Three touches go into a TTR: one may be late.
+  // Three touches per TTR: one may be late.
   task.touch_every =
       std::chrono::milliseconds(1000 * std::max<std::uint64_t>(1, stats.count("ttr")) / 3);
   if (auto refused = start_command(task, stats)) {
@@ -323,7 +316,7 @@ void Worker::start(Task& task, const client::StatsBlock& stats, TimePoint now) {
   if (plan_.longest_run) task.overruns_at = now + *plan_.longest_run;
 }
 
-// The body is released as soon as the command has it.
+// Releases the body once the command has it.
 std::optional<CannotRun> Worker::start_command(Task& task, const client::StatsBlock& stats) {
   auto started = Command::start(plan_.command_line, task.body, variables_of(task.report, stats));
   task.body = std::string();
@@ -359,7 +352,7 @@ void Worker::do_what_is_due(Task& task, TimePoint now) {
   }
 }
 
-// The timer for the end of a long run is no longer needed: the command is already being ended.
+// Clears the timer for the longest run, because the command is being ended already.
 void Worker::terminate(Task& task, TimePoint now) {
   TUBED_ASSERT(task.state == Task::State::running);
   if (std::exchange(task.terminated, true)) return;
@@ -380,7 +373,7 @@ void Worker::take_ending(Task& task, TimePoint now) {
   if (!task.ours) {
     finish(task, "lost", task.report.why);
   } else if (task.goes_back) {
-    // The pool closes the connection, which leaves the job's priority and counts as they are.
+    // The pool closes the connection, which leaves the priority and counters of the job unchanged.
     finish(task, "returned", "tubectl was ended");
   } else {
     settle(task, decide(plan_.policy, *task.report.ending, task.releases));
@@ -430,20 +423,18 @@ bool Worker::has(Task::State state) const {
   return std::ranges::find(tasks_, state, &Task::state) != tasks_.end();
 }
 
-// --- The connection
-
 void Worker::send(const std::string& command, Due due) {
   due_replies_.push_back(due);
   send_text(command + "\r\n");
 }
 
-// Input that arrived meanwhile is in the connection, where the event loop does not see it.
+// Sending may move input into the connection, where the event loop does not see it.
 void Worker::send_text(const std::string& commands) {
   if (auto sent = connection_->send(commands); !sent) return lose(sent.error());
   if (connection_->has_input()) has_input_ = true;
 }
 
-// The reason is kept for the pool, which reports an outage once for all workers.
+// Keeps the reason for the pool, which reports an outage once for all workers.
 void Worker::lose(const Error& error) {
   connection_watch_.reset();
   connection_.reset();
@@ -466,7 +457,7 @@ void Worker::lose(const Error& error) {
   if (state_ != State::working) state_ = State::away;
 }
 
-// To connect again does not change what a role may do: the pool stops the run.
+// Reconnecting does not change what a role may do, so the pool stops the run.
 void Worker::lose_by_reply(const client::Reply& answer) {
   if (is_access_refusal(answer.line) && !cannot_run_) {
     cannot_run_ = CannotRun{kExitFailure, fmt::format("work: {}", meaning_of(answer))};

@@ -1,7 +1,7 @@
-// Worker: one connection, the jobs that it has reserved, and a command for each of them.
+// Worker: one connection, the jobs that it has reserved, and a command for each job.
 //
 // It owns the connection, the jobs and the commands. The WorkerPool owns the worker and decides
-// what concerns several workers: it connects, and says when to reserve, how many jobs at most, and
+// what concerns several workers: when to connect, when to reserve and how many jobs at most, and
 // when to leave.
 //
 //   away ── greet ─▶ greeting ─▶ resting ── reserve ─▶ waiting ─▶ working
@@ -10,8 +10,8 @@
 //
 // Invariants: the worker holds jobs exactly while working; a job has a command exactly while it is
 // running. A worker that holds a job reserves no other: a connection that waits in a reserve cannot
-// touch. When the connection is lost, the worker becomes away, except while a command runs: then
-// the command goes on without a connection, and the server gives the job to another worker.
+// touch. When the connection is lost, the worker becomes away, except while a command runs: the
+// command then continues without a connection, and the server gives the job to another worker.
 #pragma once
 
 #include <chrono>
@@ -46,9 +46,9 @@ struct Plan {
   Policy policy;
   std::optional<Clock::duration> longest_run;
   Clock::duration kill_after{};  // from SIGTERM to SIGKILL
-  // How long a reserve waits at the server; nothing: without limit.
+  // How long a reserve waits at the server; no value: without limit.
   std::optional<std::uint32_t> wait_seconds;
-  std::uint64_t batch = 1;  // jobs that a reserve may bring, if the server has reserve-batch
+  std::uint64_t batch = 1;  // the most jobs of a reserve, if the server has reserve-batch
 };
 
 class Worker {
@@ -66,42 +66,42 @@ class Worker {
       : plan_(plan), report_(report), loop_(loop) {}
 
   State state() const { return state_; }
-  // A command runs, or its result is being sent: to end now would leave something half done.
+  // True if a command runs or its result is being sent: ending now would leave work half done.
   bool is_at_work() const;
   // The last reserve timed out, and no job has arrived since.
   bool idle() const { return idle_; }
-  // Number of jobs that it holds, or that its reserve may bring.
+  // Number of jobs that it holds or that its reserve may bring.
   std::uint64_t jobs() const { return promised_ + tasks_.size(); }
-  // Those of jobs() that are not counted in worked().
+  // The part of jobs() that is not counted in worked().
   std::uint64_t unworked() const;
   // Number of jobs whose command has ended.
   std::uint64_t worked() const { return worked_; }
-  // Why commands cannot be started at all, or jobs not be reserved; the pool then stops the run.
+  // Why no command can be started, or no job be reserved; the pool then stops the run.
   const std::optional<CannotRun>& cannot_run() const { return cannot_run_; }
   // Why the connection was lost. Returns each loss once.
   std::optional<Error> take_loss() { return std::exchange(loss_, std::nullopt); }
 
-  // Uses this connection. Precondition: away.
+  // Takes this connection. Precondition: away.
   void greet(client::Connection connection);
   // Returns how many jobs the reserve may bring: at most `most`. Preconditions: resting; most > 0.
   std::uint64_t reserve(std::uint64_t most, TimePoint now);
-  // The reserve of another worker has timed out: this worker is idle too if it was resting all the
-  // time, since it would have waited for the same jobs.
+  // Called when the reserve of another worker has timed out. This worker becomes idle too if it was
+  // resting all that time, since it would have waited for the same jobs.
   void share_idleness_of(const Worker& other);
-  // Starts no more commands, and leaves unless it is at work. Jobs without a command go back with
-  // the connection.
+  // Starts no more commands, and leaves unless it is at work. Jobs without a command return to the
+  // queue when the connection closes.
   void stop();
-  // Closes the connection, and so gives the jobs back; a settling job is reported as lost.
+  // Closes the connection, which returns the jobs; a settling job is reported as lost.
   // Precondition: no command runs.
   void leave();
-  // Sends SIGTERM to the commands now and SIGKILL later; their jobs go back unchanged. Returns
-  // false if no command runs.
+  // Sends SIGTERM to the commands now and SIGKILL later; their jobs return unchanged. Returns false
+  // if no command runs.
   bool end_commands(TimePoint now);
 
-  // When serve() has work even if no descriptor is ready.
+  // When to call serve() even if no descriptor is ready.
   std::optional<TimePoint> due() const;
-  // Handles ready descriptors and due timers. Starts at most `most` commands, and returns how many;
-  // input that would start more waits for the next tick.
+  // Handles ready descriptors and due timers. Starts at most `most` commands and returns their
+  // number; input that would start more waits for the next tick.
   std::size_t serve(std::size_t most, TimePoint now);
 
  private:
@@ -120,8 +120,8 @@ class Worker {
     std::uint64_t priority = 0;
     std::uint64_t releases = 0;
     Clock::duration touch_every{};
-    bool ours = false;       // as far as is known, the server has given it to no other client
-    bool goes_back = false;  // unchanged, however the command ends
+    bool ours = false;       // as far as known, the server has given it to no other client
+    bool goes_back = false;  // returns unchanged, however the command ends
 
     std::optional<Command> command;
     client::EventLoop::Watch watch;
@@ -133,7 +133,7 @@ class Worker {
     bool terminated = false;
     bool overran = false;
   };
-  // A reply that is due. The server answers in the order of the commands.
+  // A pending reply. The server replies in the order of the commands.
   struct Due {
     enum class Kind : std::uint8_t { watch, capabilities, reserve, job, stats, touch, final };
 
@@ -156,14 +156,14 @@ class Worker {
   void terminate(Task& task, TimePoint now);
   void take_ending(Task& task, TimePoint now);
   void settle(Task& task, const Decision& decision);
-  // Reports the job, which is done.
+  // Reports the job and marks it as done.
   void finish(Task& task, std::string_view outcome, std::string_view why = {});
-  // Removes the jobs that are done; without a job the worker rests, or is away.
+  // Removes the jobs that are done; a worker without jobs rests, or is away.
   void remove_done(TimePoint now);
   void rest(TimePoint now);
   Task* find(JobId job);
   bool has(Task::State state) const;
-  // A command, without its line end.
+  // Sends a command, given without its line end.
   void send(const std::string& command, Due due);
   void send_text(const std::string& commands);
   void lose(const Error& error);
@@ -179,11 +179,11 @@ class Worker {
   bool has_batches_ = false;  // the server knows reserve-batch with a timeout
   std::optional<Error> loss_;
   std::deque<Due> due_replies_;
-  std::uint64_t promised_ = 0;  // jobs that the reserve may bring, or that are still to arrive
-  std::list<Task> tasks_;       // they do not move: the event loop refers to them
-  std::size_t started_ = 0;     // commands, in this tick
+  std::uint64_t promised_ = 0;  // jobs that the reserve may still bring
+  std::list<Task> tasks_;       // a list, because the event loop refers to its elements
+  std::size_t started_ = 0;     // commands started in this tick
   bool idle_ = false;
-  TimePoint since_;  // resting or waiting since then
+  TimePoint since_;  // start of resting or waiting
   TimePoint waited_since_;
   std::uint64_t worked_ = 0;
   std::optional<CannotRun> cannot_run_;

@@ -1,7 +1,7 @@
 // run() repeats: leave() if the run is stopping; ended() decides whether the run is over; connect()
 // and reserve() use what has become possible; tick() waits for the next event or timer and handles
-// it. All workers share one event loop, and their handlers only set flags, which serve_workers()
-// evaluates after the wait, so that no worker changes while another is being handled.
+// it. All workers share one event loop, whose handlers only set flags; serve_workers() evaluates
+// the flags after the wait. No worker changes while another is being handled.
 //
 // Connections: one attempt is in progress at a time, for any worker that is away; the pause between
 // failed attempts doubles from 100 ms to 5 s. An outage begins with the first lost connection and
@@ -26,8 +26,8 @@ using std::chrono::milliseconds;
 
 constexpr Clock::duration kFirstPause = milliseconds(100);
 constexpr Clock::duration kLongestPause = std::chrono::seconds(5);
-// At most this number of commands start in one tick: a start takes a while, and the jobs of other
-// workers need their touches meanwhile.
+// Limits the commands started in one tick: a start takes a while, and the jobs of other workers
+// need their touches meanwhile.
 constexpr std::size_t kMostStarts = 16;
 
 using State = Worker::State;
@@ -80,10 +80,9 @@ void WorkerPool::connect() {
   }
 }
 
-// Asks for at most as many jobs as commands may start, now and by --count: a reserve that is
-// waiting counts with all jobs that it may bring. Workers that have not timed out yet come first.
-// Otherwise the first workers could take all reserves again and again, and with --exit-when-idle
-// the run would not end.
+// Reserves at most as many jobs as commands may start, now and by --count; a waiting reserve counts
+// with all jobs that it may bring. Workers that have not timed out come first: otherwise the first
+// workers could take all reserves repeatedly, and a run with --exit-when-idle would not end.
 void WorkerPool::reserve() {
   std::uint64_t left = std::min(jobs_left(), places_left());
   for (const bool idle : {false, true}) {
@@ -95,7 +94,8 @@ void WorkerPool::reserve() {
   }
 }
 
-// A job that a server gives to one of them at this moment goes back with the connection.
+// A job that the server gives to a leaving worker at this moment returns when the connection
+// closes.
 void WorkerPool::leave() {
   for (Worker& worker : workers_) worker.stop();
 }
@@ -103,7 +103,7 @@ void WorkerPool::leave() {
 std::optional<int> WorkerPool::ended() {
   if (std::ranges::any_of(workers_, &Worker::is_at_work)) return std::nullopt;
   if (stopping_ || is_idle()) return exit_code_;
-  // No worker is at work: all jobs of the limit were done.
+  // No worker is at work: all jobs of the limit are done.
   if (jobs_left() == 0 && std::ranges::none_of(workers_, &Worker::unworked)) return 0;
   if (const auto moment = gives_up_at(); moment && *moment <= now_) {
     return fail(kExitUnavailable, "there is no server any more");
@@ -119,8 +119,8 @@ Result<void> WorkerPool::tick() {
   return {};
 }
 
-// Serves every worker once. The start of commands is limited to kMostStarts per tick; the next tick
-// begins with the worker after the last that started, so that no worker is always last.
+// Serves every worker once. A tick starts at most kMostStarts commands; the next tick begins after
+// the last worker that started some, because otherwise the same worker would always be last.
 void WorkerPool::serve_workers() {
   std::size_t starts = 0;
   const std::size_t first = next_;
@@ -138,16 +138,16 @@ void WorkerPool::take_connection() {
   if (!connected) return;
   connecting_.watch.reset();
   if (!*connected) return lost(connected->error());
-  // If no worker needs the connection any more, it closes.
+  // Closes the connection if no worker needs it any longer.
   if (!wants_connection()) return;
   Worker& worker = *std::ranges::find(workers_, State::away, &Worker::state);
   worker.greet(std::move(connected->value()));
   if (const auto loss = worker.take_loss()) lost(*loss);
 }
 
-// Handles one worker, and then what its change of state means for the pool: a command that cannot
-// be started, or a role that may not reserve, which ends the run; a loss; the end of an outage; a
-// reserve that has timed out.
+// Handles one worker, and the consequences for the pool: a command that cannot be started, or a
+// role that may not reserve, ends the run; a connection is lost; an outage ends; a reserve times
+// out.
 std::size_t WorkerPool::serve(Worker& worker, std::size_t most) {
   const State before = worker.state();
   const bool could_run = !worker.cannot_run();
@@ -177,7 +177,7 @@ void WorkerPool::take_stop_signal() {
   }
 }
 
-// Before the first greeting a failure to connect ends the run, unless --wait is given: a wrong
+// A failure to connect before the first greeting ends the run, unless --wait is given: a wrong
 // address is more likely than an outage.
 void WorkerPool::lost(const Error& error) {
   if (!was_greeted_ && !limits_.wait_for_server) {
@@ -189,7 +189,7 @@ void WorkerPool::lost(const Error& error) {
     outage_.since = now_;
     if (!stopping_) report_.event("disconnected", error.message + "; trying again");
   }
-  if (outage_.connect_at > now_) return;  // all connections are usually lost at the same time
+  if (outage_.connect_at > now_) return;  // usually all connections are lost together
   outage_.connect_at = now_ + outage_.pause;
   outage_.pause = std::min(2 * outage_.pause, kLongestPause);
 }
@@ -207,7 +207,7 @@ std::uint64_t WorkerPool::places_left() const {
   return limits_.workers - taken;
 }
 
-// Some workers have waited for the whole time, and none of the waiting workers has waited less.
+// True if a worker has waited for the whole time, and no waiting worker has waited less.
 bool WorkerPool::is_idle() const {
   if (!plan_.wait_seconds || std::ranges::none_of(workers_, &Worker::idle)) return false;
   const bool may_reserve = jobs_left() > 0;
@@ -222,7 +222,7 @@ bool WorkerPool::wants_connection() const {
          std::ranges::find(workers_, State::away, &Worker::state) != workers_.end();
 }
 
-// With --exit-when-idle the pool does not wait for a server without limit.
+// With --exit-when-idle the wait for a server is limited.
 std::optional<TimePoint> WorkerPool::gives_up_at() const {
   if (!plan_.wait_seconds || !outage_.since || !was_greeted_) return std::nullopt;
   for (const Worker& worker : workers_) {
@@ -231,7 +231,7 @@ std::optional<TimePoint> WorkerPool::gives_up_at() const {
   return *outage_.since + std::chrono::seconds(*plan_.wait_seconds);
 }
 
-// The earliest time at which the pool or a worker has something to do; nothing: only an event can
+// The earliest time at which the pool or a worker has something to do; no value: only an event can
 // change anything.
 std::optional<TimePoint> WorkerPool::wait_until() const {
   std::optional<TimePoint> first = gives_up_at();

@@ -1,4 +1,4 @@
-// WorkerPool: all workers of a run, on one thread; it handles signals, and decides when to connect,
+// WorkerPool: all workers of a run, on one thread. It handles signals, and decides when to connect,
 // to reserve and to end.
 //
 // Ownership: the pool owns the workers, the event loop and the connector; the workers own their
@@ -18,12 +18,12 @@
 
 namespace tubed::tubectl::work {
 
-// How long a run lasts, and with how many workers. With Plan::wait_seconds it ends when every
-// waiting worker has waited that long without a job.
+// When a run ends, and its number of workers. With Plan::wait_seconds it ends when every waiting
+// worker has waited that long without a job.
 struct RunLimits {
-  std::size_t workers = 1;            // each runs a command; with batches, one may run several
+  std::size_t workers = 1;            // each runs a command, or several with batches
   std::optional<std::uint64_t> jobs;  // the number of commands to run
-  bool wait_for_server = false;       // at the beginning; later it always does
+  bool wait_for_server = false;       // at the start; later the pool always waits
 };
 
 class WorkerPool {
@@ -35,34 +35,34 @@ class WorkerPool {
   int run(client::SignalInput& signals);
 
  private:
-  // The attempt to connect for any worker that is away.
+  // The attempt to connect, for any worker that is away.
   struct Connecting {
     Connector connector;
     client::EventLoop::Watch watch{};
     bool done = false;
   };
   struct Outage {
-    std::optional<TimePoint> since;  // no worker could connect since
-    TimePoint connect_at;            // no attempt before
+    std::optional<TimePoint> since;  // since when no worker could connect
+    TimePoint connect_at;            // time of the next attempt
     Clock::duration pause;           // after the next failed attempt
   };
 
-  // Each acts on what has become possible since the last tick.
+  // Each uses what has become possible since the last tick.
   void connect();
   void reserve();
   void leave();
-  // The exit code, when no work is left.
+  // Returns the exit code once no work is left.
   std::optional<int> ended();
   // Waits for the next events and handles them.
   Result<void> tick();
   void serve_workers();
   void take_connection();
-  // Returns how many commands were started, at most `most`.
+  // Returns the number of commands started, at most `most`.
   std::size_t serve(Worker& worker, std::size_t most);
   void take_stop_signal();
   void lost(const Error& error);
 
-  // How many more may be reserved: in all, by --count, and now.
+  // How many more jobs may be reserved: in all, by --count, and now.
   std::uint64_t jobs_left() const;
   std::uint64_t places_left() const;
   bool is_idle() const;
@@ -75,14 +75,14 @@ class WorkerPool {
   const Report& report_;
   std::unique_ptr<client::EventLoop> loop_;
   client::EventLoop::Watch signals_watch_;
-  std::deque<Worker> workers_;  // they do not move
+  std::deque<Worker> workers_;  // a deque, because workers must not move
   Connecting connecting_;
   std::size_t next_ = 0;  // the first worker that a tick serves
   TimePoint now_;
   int signals_taken_ = 0;
   bool stopping_ = false;  // no new jobs
   int exit_code_ = 0;
-  bool was_greeted_ = false;  // by this server, ever
+  bool was_greeted_ = false;  // a worker was greeted during this run
   Outage outage_;
 };
 
