@@ -1,10 +1,10 @@
 // TLS of a client, by OpenSSL: the certificates that a program trusts and presents (TlsContext),
-// and the TLS of one connection (TlsStream). Also SHA-256, because one file only includes OpenSSL's
+// and the TLS of one connection (TlsStream). Also SHA-256, because only one file includes OpenSSL's
 // headers.
 //
-// A TlsStream is used below a Transport and waits for nothing after the handshake. Each call does
-// as much as the socket permits. Three things differ from a plain socket, and the owner must know
-// two of them:
+// A TlsStream is used below a Transport and never waits after the handshake. Each call does as much
+// as the socket permits. Three things differ from a plain socket, and the owner must handle two of
+// them:
 //
 // 1. OpenSSL reads whole records and more, so input can be here while the socket is empty. The
 //    owner calls receive() again while has_input() is true, before it waits for the socket.
@@ -13,8 +13,8 @@
 //    room_came() and then receive().
 // 3. A send that was accepted in part must be repeated with the same bytes; Transport does so.
 //
-// The server's certificate is always verified: its chain, its dates, and that it is for the name or
-// the IP address of the server. TLS 1.2 is the least version.
+// The server's certificate is always verified: its chain, its dates, and that it is valid for the
+// name or the IP address of the server. The minimum version is TLS 1.2.
 #pragma once
 
 #include <chrono>

@@ -1,14 +1,13 @@
 // The steps of parse_and_run():
 //
 // 1. take_beginning() splits the words up to the subcommand by the options of tubectl itself.
-// 2. --version and --help need no subcommand, and "version" and "help X" are other spellings of
-//    them. An unknown option or subcommand is reported, with a suggestion.
-// 3. The words before the subcommand, which are options of a connection, are put before those after
-//    it, and options::parse() assigns them all to the options struct of the subcommand. A
-//    mistake becomes one line, with exit code 64.
+// 2. --version and --help need no subcommand; "version" and "help X" are other spellings. An
+//    unknown option or subcommand is reported, with a suggestion.
+// 3. The words before the subcommand, which are options of a connection, are inserted before the
+//    words after it, and options::parse() assigns them all to the options struct of the subcommand.
+//    A mistake is reported in one line, with exit code 64.
 // 4. The options of the connection are checked together, and the files that they name are read.
-// 5. The subcommand runs. An Error that it returns means that the server is not reachable: exit
-//    code 69.
+// 5. The subcommand runs. If it returns an Error, the server is not reachable: exit code 69.
 #include "tubectl/command_line.h"
 
 #include <algorithm>

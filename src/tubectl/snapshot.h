@@ -1,9 +1,8 @@
 // Snapshot: the statistics of a server and its tubes at one moment, and the rates between two
 // snapshots.
 //
-// A snapshot is not atomic: the server is asked for its own statistics first and then for those of
-// each tube, in a pipeline, and clients continue to work meanwhile. The cost is one command per
-// tube.
+// A snapshot is not atomic: it takes the statistics of the server first and then of each tube,
+// pipelined, while clients continue to work. The cost is one command per tube.
 #pragma once
 
 #include <chrono>

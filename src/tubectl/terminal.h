@@ -114,7 +114,7 @@ class StatusLine {
   std::string shown_;
 };
 
-// Asks on the terminal, and waits for "y" or "yes". An error: there is no terminal to ask on.
+// Asks on the terminal; true if the answer is "y" or "yes". Fails without a terminal.
 Result<bool> confirm(const std::string& question);
 
 }  // namespace tubed::tubectl

@@ -6,7 +6,7 @@
 
 namespace tubed::client {
 
-TEST_CASE("addresses are read, and written as they are read") {
+TEST_CASE("addresses are parsed, and written in the same form") {
   const auto shown = [](std::string_view text) { return to_string(parse_address(text).value()); };
   CHECK(shown("127.0.0.1:11301") == "127.0.0.1:11301");
   CHECK(shown("10.1.2.3") == "10.1.2.3:11300");
@@ -27,7 +27,7 @@ TEST_CASE("addresses are read, and written as they are read") {
   CHECK(shown("/" + std::string(106, 'x')) == "unix:/" + std::string(106, 'x'));
 }
 
-TEST_CASE("a certificate must be for the host as it was written") {
+TEST_CASE("a certificate must be valid for the host as it was written") {
   CHECK(host_name(parse_address("beanstalks://localhost:1").value()) == "localhost");
   CHECK(host_name(parse_address("localhost").value()) == "localhost");
   CHECK(host_name(parse_address("127.0.0.1").value()) == "127.0.0.1");
@@ -36,7 +36,7 @@ TEST_CASE("a certificate must be for the host as it was written") {
   CHECK(parse_address("beanstalks://localhost")->tls);
 }
 
-TEST_CASE("what is no address is refused") {
+TEST_CASE("an invalid address is refused") {
   for (const char* const text : {"",
                                  ":",
                                  ":11300",

@@ -27,7 +27,7 @@
 namespace tubed::client {
 namespace {
 
-// Takes one client, and runs its part of the conversation in a thread.
+// Accepts one client, and runs its part of the conversation in a thread.
 class Peer {
  public:
   explicit Peer(std::function<void(int descriptor)> converse)
@@ -69,11 +69,11 @@ void send_text(int descriptor, std::string_view text) {
   }
 }
 
-// Waits for `lines` line ends. False: the client has closed.
+// Waits for `lines` line ends. Returns false if the client has closed.
 bool await_lines(int descriptor, std::size_t lines) {
   std::array<char, 65536> bytes;
   while (lines > 0) {
-    // Input after them is read by the next call.
+    // Leaves input after the line for the next call.
     const ssize_t there = ::recv(descriptor, bytes.data(), bytes.size(), MSG_PEEK);
     if (there <= 0) return false;
     const std::string_view seen(bytes.data(), static_cast<std::size_t>(there));
@@ -118,8 +118,8 @@ void check_stream(Connection& client) {
 
 }  // namespace
 
-TEST_CASE("answers are the same whole, cut at every byte, and byte by byte") {
-  // In one conversation: each piece leaves when the client has asked for it.
+TEST_CASE("replies are the same complete, split at every byte, and byte by byte") {
+  // In one conversation: each piece is sent when the client asks for it.
   Peer peer([](int descriptor) {
     for (std::size_t cut = 0; cut <= kStream.size(); ++cut) {
       send_text(descriptor, kStream.substr(0, cut));
@@ -139,8 +139,8 @@ TEST_CASE("answers are the same whole, cut at every byte, and byte by byte") {
   check_stream(client);
 }
 
-// A server refuses a client of a unix socket so: the client's command then has no reader.
-TEST_CASE("a reply that came before the server closed is received, although a send fails") {
+// A server refuses a client of a unix socket in this way: nothing reads the client's command.
+TEST_CASE("a reply sent before the server closed is received, although a send fails") {
   const std::string path = fmt::format("/tmp/tubed-refusal-test-{}.sock", ::getpid());
   const os::Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un local{};
@@ -163,7 +163,7 @@ TEST_CASE("a reply that came before the server closed is received, although a se
   CHECK(next.error().message.find("cannot send") == 0);
 }
 
-// Signals while a connection waits for its server come to it alone: all other threads block them.
+// Other threads block the signal, so only the waiting thread gets it.
 TEST_CASE("a signal does not end the wait for a connection") {
   static std::atomic<int> signals;
   struct sigaction note {};
@@ -185,7 +185,7 @@ TEST_CASE("a signal does not end the wait for a connection") {
   const auto first = Connection::open({.address = address});
   REQUIRE(first);
 
-  // The queue of the listener is full.
+  // The backlog of the listener is full.
   Result<Connection> second = Error{"not yet"};
   std::atomic<bool> returned = false;
   std::thread connecting([&] {
@@ -205,7 +205,7 @@ TEST_CASE("a signal does not end the wait for a connection") {
   CHECK(second);
 }
 
-TEST_CASE("take() waits for nothing, and gives no half answer") {
+TEST_CASE("take() does not wait, and returns no partial reply") {
   Peer peer([](int descriptor) {
     send_text(descriptor, "FOUND 1 5\r\nhel");
     if (await_lines(descriptor, 1)) send_text(descriptor, "lo\r\nDELETED\r\n");
@@ -223,7 +223,7 @@ TEST_CASE("take() waits for nothing, and gives no half answer") {
   CHECK_FALSE(taken->has_value());
 }
 
-TEST_CASE("what is no beanstalk server is an error") {
+TEST_CASE("a server that does not speak beanstalk is an error") {
   for (const std::string& text :
        {std::string(2000, 'x'), std::string("OK\r\n"), std::string("FOUND 1 x\r\n"),
         std::string("RESERVED 1 99999999999999999999\r\n"), std::string("FOUND 1 2\r\nabcd\r\n"),
@@ -240,7 +240,7 @@ TEST_CASE("what is no beanstalk server is an error") {
   }
 }
 
-TEST_CASE("a server that goes away, or is silent, is an error") {
+TEST_CASE("a server that closes or is silent is an error") {
   Peer gone([](int descriptor) { send_text(descriptor, "FOUND 1 5\r\nhel"); });
   Connection client = gone.connect();
   CHECK(client.receive().error().message == "the server closed a connection");
@@ -263,7 +263,7 @@ TEST_CASE("the reply to set-caps is a line without a body") {
   CHECK(client.ask("stats").value().body == "x");
 }
 
-TEST_CASE("a put is its line and its body") {
+TEST_CASE("a put consists of its line and its body") {
   std::string commands = "use a\r\n";
   using std::chrono::milliseconds;
   using std::chrono::seconds;
@@ -272,7 +272,7 @@ TEST_CASE("a put is its line and its body") {
   CHECK(commands == "use a\r\nput 1 2 3 4\r\nx\r\ny\r\nput 4 0 6 0\r\n\r\n");
 }
 
-TEST_CASE("only a time that is not whole seconds is put in milliseconds") {
+TEST_CASE("only a time with a fraction of a second is sent in milliseconds") {
   std::string commands;
   append_put({.priority = 1,
               .delay = std::chrono::milliseconds(1),
@@ -284,7 +284,7 @@ TEST_CASE("only a time that is not whole seconds is put in milliseconds") {
   CHECK_FALSE(has_milliseconds(std::chrono::seconds(UINT32_MAX)));
 }
 
-TEST_CASE("pipelining: every answer in its place, and no more in flight than is allowed" *
+TEST_CASE("pipelining: each reply reaches its command, and no more are in flight than allowed" *
           doctest::test_suite("slow")) {
   constexpr std::size_t kCommands = 10'000;
   Peer peer([](int descriptor) {
@@ -313,11 +313,11 @@ TEST_CASE("pipelining: every answer in its place, and no more in flight than is 
   CHECK(most > kCommandsInFlight / 2);
 }
 
-TEST_CASE("pipelining: large commands and large answers do not wait for each other") {
+TEST_CASE("pipelining: large commands and large replies do not block each other") {
   constexpr std::size_t kCommands = 100;
   const std::string large(200'000, 'x');
   Peer peer([&large](int descriptor) {
-    // It answers each before it reads the next, and never more than it was asked.
+    // The peer answers each command before it reads the next, and never more than were sent.
     for (std::size_t i = 0; i < kCommands && await_lines(descriptor, 1); ++i) {
       send_text(descriptor, fmt::format("FOUND {} {}\r\n{}\r\n", i, large.size(), large));
     }
@@ -330,7 +330,7 @@ TEST_CASE("pipelining: large commands and large answers do not wait for each oth
   CHECK(bytes == kCommands * large.size());
 }
 
-TEST_CASE("pipelining: nothing to ask, an error of the caller, and a server that goes away") {
+TEST_CASE("pipelining: no commands, an error of the caller, and a server that closes") {
   Peer peer([](int descriptor) {
     if (await_lines(descriptor, 2)) send_text(descriptor, "DELETED\r\nDELETED\r\n");
     await_lines(descriptor, 1);

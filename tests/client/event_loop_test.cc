@@ -37,7 +37,7 @@ std::unique_ptr<EventLoop> make_loop() {
   return std::move(*loop);
 }
 
-// A point in time that has passed: run_once() does not wait.
+// A time that has passed: run_once() does not wait.
 constexpr TimePoint kPast = TimePoint::min();
 
 }  // namespace
@@ -60,7 +60,7 @@ TEST_CASE("a handler is called in every tick until its input is read") {
   CHECK(calls == 2);
 }
 
-TEST_CASE("a closed peer is input, and a hang-up") {
+TEST_CASE("a closed peer is readable, and a hang-up") {
   const auto loop = make_loop();
   Pipe pipe;
   bool hung_up = false;
@@ -90,7 +90,7 @@ TEST_CASE("a watch that a handler destroys gets no event of the same tick") {
   other.write();
   CHECK(*loop->run_once(std::nullopt));
   CHECK(calls == 1);
-  // The next watch takes a free place, and nothing that was destroyed is called.
+  // The next watch reuses a free entry; handlers of destroyed watches are not called.
   const auto watch = loop->watch(one.in.number(), [&](EventLoop::Ready) -> Result<void> {
     one.read();
     return {};
@@ -99,7 +99,7 @@ TEST_CASE("a watch that a handler destroys gets no event of the same tick") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("output is waited for only on demand") {
+TEST_CASE("a handler is called for output only on request") {
   const auto loop = make_loop();
   const Pipe pipe;
   int calls = 0;
@@ -116,7 +116,7 @@ TEST_CASE("output is waited for only on demand") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("the timer fires when it is due, and again until it is set") {
+TEST_CASE("the timer fires when it is due, and until it is set again") {
   const auto loop = make_loop();
   int fired = 0;
   loop->on_timer([&fired]() -> Result<void> {
@@ -159,10 +159,10 @@ TEST_CASE("signals are input, one at a time") {
   CHECK(taken.size() == 2);
   CHECK_FALSE(signals->take());
   ::kill(::getpid(), SIGUSR1);
-  signals->unblock();  // drops it: else the process would end here
+  signals->unblock();  // drops the pending signal, which would end the process
 }
 
-TEST_CASE("wait_for() waits for one descriptor, and not longer than it should") {
+TEST_CASE("wait_for() waits for one descriptor, for at most the timeout") {
   const Pipe pipe;
   CHECK_FALSE(*wait_for(pipe.in.number(), POLLIN, milliseconds(1)));
   pipe.write();

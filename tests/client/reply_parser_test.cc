@@ -15,7 +15,7 @@ struct Seen {
   friend bool operator==(const Seen&, const Seen&) = default;
 };
 
-// Appends the replies that end in `piece`.
+// Appends the replies that `piece` completes.
 Result<void> read(ReplyParser& parser, std::string_view piece, std::vector<Seen>& seen) {
   ReplyView reply;
   while (true) {
@@ -50,7 +50,7 @@ std::vector<Seen> seen_in_stream(std::size_t kept_bytes) {
 
 }  // namespace
 
-TEST_CASE("replies are the same whole, cut at every byte, and byte by byte") {
+TEST_CASE("the parser gives the same replies complete, split at every byte, and byte by byte") {
   const std::string_view stream = kReplyStream;
   for (const std::size_t kept_bytes : {std::size_t{1000}, std::size_t{16}, std::size_t{0}}) {
     CAPTURE(kept_bytes);
@@ -60,7 +60,7 @@ TEST_CASE("replies are the same whole, cut at every byte, and byte by byte") {
       CAPTURE(cut);
       ReplyParser parser(limits);
       std::vector<Seen> seen;
-      // Temporary copies show that the parser keeps no view of earlier input.
+      // Temporary copies show that the parser keeps no view of its input.
       REQUIRE(read(parser, std::string(stream.substr(0, cut)), seen));
       REQUIRE(read(parser, std::string(stream.substr(cut)), seen));
       REQUIRE(seen == expected);
@@ -72,7 +72,7 @@ TEST_CASE("replies are the same whole, cut at every byte, and byte by byte") {
   }
 }
 
-TEST_CASE("a reply is whole with its last byte, not before") {
+TEST_CASE("a reply is complete with its last byte, not before") {
   ReplyParser parser({});
   std::vector<Seen> seen;
   REQUIRE(read(parser, "RESERVED 1 2\r\nhi\r", seen));
@@ -114,7 +114,7 @@ TEST_CASE("input that is not beanstalk is an error") {
   }
 }
 
-TEST_CASE("a TLS alert is no reply, and is reported before its line has ended") {
+TEST_CASE("a TLS alert is not a reply, and is reported before its line ends") {
   ReplyParser parser({});
   std::string_view input("\x15\x03\x01\x00\x02\x02\x46", 7);
   ReplyView reply;

@@ -7,7 +7,7 @@
 
 namespace tubed::client {
 
-TEST_CASE("stats are keys and values, in their order") {
+TEST_CASE("stats are keys and values, in order") {
   const StatsBlock stats(
       "---\nname: \"1.0\"\ncurrent-jobs-ready: 17\nrusage-utime: 0.5\nempty: \n");
   REQUIRE(stats.lines().size() == 4);
@@ -21,7 +21,7 @@ TEST_CASE("stats are keys and values, in their order") {
   CHECK(stats.text("empty") == "");
 }
 
-TEST_CASE("what is there is not always a number, and not always there") {
+TEST_CASE("a value may be missing, or not a number") {
   const StatsBlock stats(
       "---\na: 1.5\nb: -1\nc: 18446744073709551615\nd: 18446744073709551616\ne: 1x\n");
   CHECK_FALSE(stats.number("a"));
@@ -34,7 +34,7 @@ TEST_CASE("what is there is not always a number, and not always there") {
   CHECK(stats.count("f") == 0);
 }
 
-TEST_CASE("lines that are none are passed over, and the last may lack its end") {
+TEST_CASE("other lines are ignored, and the last line may lack its end") {
   CHECK(StatsBlock("").lines().empty());
   CHECK(StatsBlock("---").lines().empty());
   CHECK(StatsBlock("---\n\nnothing\n").lines().empty());
@@ -44,7 +44,7 @@ TEST_CASE("lines that are none are passed over, and the last may lack its end") 
   CHECK(StatsBlock("a: \"\"\n").text("a") == "");
 }
 
-TEST_CASE("the lists are names") {
+TEST_CASE("a list consists of names") {
   using Names = std::vector<std::string>;
   CHECK(list_items("---\n- default\n- a-b\n- 1.0\n") == Names{"default", "a-b", "1.0"});
   CHECK(list_items("---\n").empty());
@@ -52,7 +52,7 @@ TEST_CASE("the lists are names") {
   CHECK(list_items("---\nname: x\n- last") == Names{"last"});
 }
 
-TEST_CASE("what is no letter of a reply becomes a question mark") {
+TEST_CASE("characters that a reply cannot contain become question marks") {
   CHECK(list_items("- a\x1b[m\x7f\xc2\x9b\n").front() == "a?[m???");
   CHECK(StatsBlock("name: \r\x9b\n").text("name") == "??");
 }

@@ -1,5 +1,5 @@
-// TLS below a Transport, against OpenSSL on the other end of a socket pair. The server's thread
-// decides how its bytes are cut into records and when it reads. tests/tubectl/tls_test.py has the
+// TLS below a Transport, against OpenSSL at the other end of a socket pair. The server's thread
+// decides how its bytes are cut into records and when it reads. tests/tubectl/tls_test.py tests
 // certificates that are refused.
 #include "client/tls.h"
 
@@ -45,7 +45,7 @@ using Owned = std::unique_ptr<T, FreeBy<kFree>>;
 using Key = Owned<EVP_PKEY, EVP_PKEY_free>;
 using Certificate = Owned<X509, X509_free>;
 
-// A certificate for 127.0.0.1 that has signed itself.
+// A self-signed certificate for 127.0.0.1.
 Certificate make_certificate(EVP_PKEY* key) {
   Certificate certificate(X509_new());
   X509_set_version(certificate.get(), X509_VERSION_3);
@@ -60,7 +60,7 @@ Certificate make_certificate(EVP_PKEY* key) {
   return certificate;
 }
 
-// The server's side. Its functions wait.
+// The server's side. Its functions block.
 class Server {
  public:
   Server(SSL_CTX* context, int socket) : ssl_(SSL_new(context)) { SSL_set_fd(ssl_.get(), socket); }
@@ -108,7 +108,7 @@ class Pair {
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
     transport_.emplace(os::Descriptor(ends[0]));
     thread_ = std::thread([this, end = ends[1], converse = std::move(converse)] {
-      // The BIO of OpenSSL raises it; that of the client must not.
+      // OpenSSL's BIO raises SIGPIPE in the server; the client's BIO must not.
       sigset_t pipe;
       sigemptyset(&pipe);
       sigaddset(&pipe, SIGPIPE);
@@ -140,7 +140,7 @@ class Pair {
     REQUIRE(ready);
     REQUIRE(*ready);
   }
-  // Waits as an event loop does: for the socket, and only when nothing else is there.
+  // Waits as an event loop does: for the socket, and only if no other input is left.
   Result<std::string> receive(std::size_t size, std::size_t buffer_bytes) {
     std::vector<char> buffer(buffer_bytes);
     std::string received;
@@ -165,7 +165,7 @@ std::string pattern(std::size_t size) {
   return text;
 }
 
-// Lets the server's thread go on.
+// Releases the server's thread.
 class Gate {
  public:
   Gate() { REQUIRE(::pipe(ends_.data()) == 0); }
@@ -185,7 +185,7 @@ class Gate {
 
 }  // namespace
 
-TEST_CASE("TLS: input is not left where the socket does not show it") {
+TEST_CASE("TLS: input does not stay where the socket does not show it") {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     for (const std::size_t record : {std::size_t{1}, std::size_t{700}, std::size_t{16384}}) {
       for (const std::size_t buffer : {std::size_t{1}, std::size_t{100}, std::size_t{65536}}) {
@@ -202,7 +202,7 @@ TEST_CASE("TLS: input is not left where the socket does not show it") {
             },
             version);
         CHECK(pair.receive(sent.size(), buffer).value() == sent);
-        // An empty read at most, and then the owner may wait.
+        // After at most one empty read the owner may wait.
         std::array<char, 10> rest;
         CHECK(pair.client().receive(rest)->empty());
         CHECK_FALSE(pair.client().has_input());
@@ -211,7 +211,7 @@ TEST_CASE("TLS: input is not left where the socket does not show it") {
   }
 }
 
-TEST_CASE("TLS: one receive takes all records that are there") {
+TEST_CASE("TLS: one receive returns all available records") {
   Gate sent;
   Pair pair([&](Server& server) {
     for (int i = 0; i < 50; ++i) server.write("INSERTED 1\r\n");
@@ -223,7 +223,7 @@ TEST_CASE("TLS: one receive takes all records that are there") {
   CHECK(pair.client().receive(buffer)->size() == 50 * 12);
 }
 
-TEST_CASE("TLS: what the socket does not accept is sent later") {
+TEST_CASE("TLS: bytes that the socket does not accept are sent later") {
   const std::string large = pattern(8 << 20);
   std::string received;
   Gate read;
@@ -288,7 +288,7 @@ TEST_CASE("TLS: a key update, also while the socket is full") {
       pair.wait(POLLOUT);
       REQUIRE(pair.client().flush());
     }
-    CHECK_FALSE(pair.receive(1, 100));  // the server has ended: it has read all
+    CHECK_FALSE(pair.receive(1, 100));  // the server has read everything and closed
     CHECK(received == (full ? large : "hello") + "end");
   }
 }
@@ -306,7 +306,7 @@ TEST_CASE("TLS: the ends of a connection") {
   CHECK(cut.receive(2, 100).value() == "by");
   CHECK(cut.receive(1, 100).error().message ==
         "the server closed a connection without the end of TLS");
-  // Neither ends the process by SIGPIPE.
+  // Neither raises SIGPIPE.
   CHECK_FALSE(cut.client().send(pattern(100)));
 
   bool ended = false;

@@ -1,8 +1,8 @@
-// Runs the Node client jackd against the server at TUBED_TEST_HOST:TUBED_TEST_PORT. The package
-// is in TUBED_TEST_NPM_DIR, outside the source tree.
+// Runs the Node client jackd against the server at TUBED_TEST_HOST:TUBED_TEST_PORT. The package is
+// in TUBED_TEST_NPM_DIR, outside the source tree.
 //
-// Not tested: pause-tube, which jackd 2.2.2 sends without a line end, so that no server answers; and
-// pipelining, because jackd treats all input that arrives with a body as the body.
+// Not tested: pause-tube, which jackd 2.2.2 sends without a line end, so no server answers; and
+// pipelining, because jackd takes all input that arrives with a body for the body.
 import { deepStrictEqual } from 'node:assert'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

@@ -2,7 +2,7 @@
 // Runs the PHP client pheanstalk against the server at TUBED_TEST_HOST:TUBED_TEST_PORT.
 declare(strict_types=1);
 
-// Where Debian's php-pda-pheanstalk puts it, below PHP's include path.
+// The location of Debian's php-pda-pheanstalk, below PHP's include path.
 require 'Pheanstalk/autoload.php';
 
 use Pheanstalk\Exception\DeadlineSoonException;
@@ -16,8 +16,8 @@ const BODY = "line one\r\n\0line two";
 
 $failures = 0;
 
-// A warning of PHP's own (a reply that was not what the client took it for) is a failure. What a
-// newer PHP finds old-fashioned in the client is not.
+// A PHP warning (a reply that the client did not expect) is a failure. A deprecation that a newer
+// PHP reports in the client is not.
 set_error_handler(function (int $level, string $message, string $file, int $line): bool {
     throw new ErrorException($message, 0, $level, $file, $line);
 }, E_ALL & ~E_DEPRECATED);
@@ -184,7 +184,7 @@ function connect(): Pheanstalk
     return $client->useTube(TUBE)->watchOnly(TUBE);
 }
 
-pcntl_alarm(600); // ends this process by its signal
+pcntl_alarm(600); // SIGALRM ends this process
 $client = connect();
 $other = connect();
 workOn($client, putAndReserve($client));

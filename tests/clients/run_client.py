@@ -43,7 +43,7 @@ STARTERS = {"tubed": start_tubed, "beanstalkd": lambda program: start_beanstalkd
 
 
 def end(server):
-    """Ends the server; fails if it had ended already, or reports an error by its exit code."""
+    """Ends the server. Fails if it had ended already, or if its exit code reports an error."""
     died = server.process.poll()
     code = server.end()
     if died is not None or code != server.expected_code:
@@ -52,7 +52,7 @@ def end(server):
 
 def install_from_npm(directory, source=None):
     """Installs the packages that package.json pins into `directory`, unless they are installed.
-    `source`: another file of that name."""
+    `source`: another file of that format."""
     source = source or pathlib.Path(__file__).with_name("package.json")
     pinned = json.loads(source.read_text())["dependencies"]
 
@@ -67,7 +67,7 @@ def install_from_npm(directory, source=None):
         return
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copy(source, directory)
-    # No lock file: it would contain the registry that this machine happens to use.
+    # No lock file, because it would contain the registry of this machine.
     command = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock",
                "--ignore-scripts", "--no-update-notifier", "--prefer-offline"]
     try:

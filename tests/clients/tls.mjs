@@ -1,5 +1,5 @@
-// Node's tls module against the server at TUBED_TEST_HOST:TUBED_TEST_PORT: puts and reserves, bodies
-// of many sizes, sessions that are resumed, and a server that the client does not trust.
+// Node's tls module against the server at TUBED_TEST_HOST:TUBED_TEST_PORT: puts and reserves,
+// bodies of many sizes, resumed sessions, and a server that the client does not trust.
 import { deepStrictEqual, ok, rejects } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:tls'
@@ -87,7 +87,7 @@ const id = await producer.put(Buffer.from('later'))
 deepStrictEqual(await waiting, [id, Buffer.from('later')])
 console.log('ok    a reserve that waits')
 
-// The end of the output: Node sends close_notify and the end of the socket.
+// The end of the output: Node sends close_notify and closes its side of the socket.
 worker.socket.write('reserve\r\nlist-tube-used\r\n')
 worker.socket.end()
 deepStrictEqual(await worker.line(), 'TIMED_OUT')

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Real clients of TLS against tubed: programs for Node and Python, openssl s_client, and the Ruby
-client beaneater, which knows no TLS, through stunnel.
+client beaneater, which has no TLS, through stunnel.
 
   tls_clients_test.py --server build/dev/src/tubed
 
-The test makes an authority and a certificate, and ends only what it has started.
+The test makes an authority and a certificate, and ends only the processes that it has started.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import tempfile
 
 import run_client
 from run_client import check
-from certificates import Authority  # of tests/daemon, which run_client has found
+from certificates import Authority  # in tests/daemon, see run_client
 from harness import SECONDS, Daemon, Process, parse_address
 
 HERE = pathlib.Path(__file__).parent

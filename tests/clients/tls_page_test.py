@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the recipe of docs/tls.md: its certificates, both configurations of stunnel, and tubed. Loads
-each of its examples of settings.
+"""Runs the recipe of docs/tls.md: its certificates, both configurations of stunnel, and tubed.
+Loads each of its examples of settings.
 
   tls_page_test.py --server build/dev/src/tubed
 
-The test replaces only the directories and the addresses of the page: all addresses are unix sockets in
-the test's own directory, so that no port is needed. A client with a certificate puts and reserves
-a job; a client without one, and a client that expects another host, are refused.
+The test replaces only the directories and the addresses of the page: all addresses are unix sockets
+in the test's own directory, and no port is needed. A client with a certificate puts and reserves a
+job; a client without one, and a client that expects another host, are refused.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 from run_client import check
-from harness import SECONDS, Client, Process, connects, until  # of tests/daemon, which run_client has found
+from harness import SECONDS, Client, Process, connects, until  # in tests/daemon, see run_client
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "tls.md"
 
@@ -37,7 +37,7 @@ def replaced(text, *pairs):
 
 
 def conversation(path, sent):
-    """All bytes received until the other side closes; nothing if it refuses."""
+    """Returns all bytes received until the other side closes; no bytes if it refuses."""
     until(f"{path.name} to listen", lambda: connects(path))
     with contextlib.closing(Client(f"unix:{path}")) as client, contextlib.suppress(ConnectionError):
         client.send(sent)
@@ -68,7 +68,8 @@ class Recipe:
         check(f"the certificates are made: {done.stdout[-60:]!r}", done.returncode == 0)
 
     def load_settings(self):
-        """Without the files that they name: each example is a part of /etc/tubed/tubed.toml."""
+        """Loads the examples without the files that they name: each is a part of
+        /etc/tubed/tubed.toml."""
         check("the page has examples of settings", len(self.settings) > 3)
         for example in self.settings:
             file = self.directory / "tubed.toml"

@@ -21,7 +21,7 @@ import tempfile
 
 import run_client
 from run_client import check
-import harness  # of tests/daemon, which run_client has found
+import harness  # in tests/daemon, see run_client
 from harness import Client, Daemon, Process, until
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "workers.md"
@@ -36,7 +36,7 @@ def wait_until(what, holds):
 
 
 def programs():
-    """The runnable programs of the page by name. Every program has to be marked."""
+    """The runnable programs of the page by name. Every program must be marked."""
     text = PAGE.read_text(encoding="utf-8")
     marked = PROGRAM.findall(text)
     check(f"each of the {len(marked)} programs is marked", len(FENCE.findall(text)) == len(marked))
@@ -66,13 +66,13 @@ class Server:
         return self.client.put(body, priority=1024, ttr=60)
 
     def job(self, number):
-        """State and delay; nothing if the job does not exist."""
+        """Returns the state and the delay; None if the job does not exist."""
         stats = self.client.stats_if_found(f"stats-job {number}")
         return stats and (stats["state"], stats["delay"])
 
 
 def start(file):
-    """A running program of the page; its lines are read as they arrive."""
+    """Starts a program of the page; its lines are read as they arrive."""
     return Process([INTERPRETERS[file.suffix], str(file)], stdout=True, cwd=file.parent)
 
 

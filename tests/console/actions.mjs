@@ -1,5 +1,5 @@
-// Each action on tubes, jobs and the server, with its effect as the server reports it; and the keyboard.
-// Run by run_console.py.
+// Each action on tubes, jobs and the server, with its effect as the server reports it; and the
+// keyboard. Run by run_console.py.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,8 @@ import { action, api, atEnd, becomes, Client, facts, get, hashOf, jobsIn, jobSta
 
 let count = 0;
 
-// Puts jobs in some states into a tube, of which `client` holds the reserved ones: {ready: [ids], ...}.
+// Puts jobs in some states into a tube; `client` holds the reserved jobs. Returns {ready: [ids],
+// ...}.
 async function fill(name, client, { ready = 0, buried = 0, delayed = 0, reserved = 0 },
   body = (i) => `body ${i}`) {
   const ids = async (number, query = "") => {
@@ -28,7 +29,7 @@ async function fill(name, client, { ready = 0, buried = 0, delayed = 0, reserved
   return jobs;
 }
 
-// A tube of its own, with jobs in some states: {name, client, ready: [ids], ...}.
+// Makes a tube with jobs in some states: {name, client, ready: [ids], ...}.
 async function newTube(counts, body) {
   const name = `tube-${++count}`;
   const client = await Client.connect();
@@ -117,7 +118,8 @@ test("tubes: clear, with a confirmation that names the count", async () => {
   assert.equal(await jobsIn(name, "ready"), 0);
 });
 
-// --- An action handles no more jobs than its dialog showed, and leaves those that are added meanwhile.
+// --- An action handles only the jobs that its dialog showed, and leaves jobs that are added
+// meanwhile.
 
 const kAdded = { ready: 4, buried: 3, delayed: 2, reserved: 1 };
 const kAll = Object.keys(kAdded);
@@ -125,15 +127,15 @@ const stays = (jobs) => ` ${jobs} jobs that came or changed meanwhile stay.`;
 const staysOf = (state) => (kAdded[state] === 1 ? " 1 job that came or changed meanwhile stays."
   : stays(kAdded[state]));
 
-// Which of these jobs exist.
+// Returns the ids that exist.
 async function existing(ids) {
   const found = [];
   for (const id of ids) if ((await api("GET", `/jobs/${id}`)).status === 200) found.push(id);
   return found;
 }
 
-// Opens a dialog on a tube, adds jobs in all states, confirms, and returns the message, the jobs of before
-// and those that were added.
+// Opens a dialog on a tube, adds jobs in all states, confirms, and returns the message, the earlier
+// jobs and the added jobs.
 async function confirmWhileJobsAreAdded(page, dialog, values, button = tubeAction(dialog)) {
   const tube = await newTube({ ready: 5, buried: 4, delayed: 3, reserved: 2 });
   await open(page, `#/tubes/${tube.name}`);
@@ -327,11 +329,11 @@ test("a tube: put a job, and many", async () => {
   const { client } = await newTube({});
   assert.match(await client.ask(`peek ${id}`), /^FOUND \d+ 20$/);  // a textarea has no carriage returns
   assert.equal(await client.line(), "{\"a\": [1, 2]}\n\xc3\xbc <b>");
-  // The same unique key.
+  // Another put with the same unique key.
   await page.click(action("submit", ".put-form"));
   await becomes("the result", async () => /^No job was added: its unique key is that of job \d+ \(\w+\)\.$/.test(
     await page.textContent("[data-result]")), true);
-  // Many, with numbers.
+  // Many puts, numbered.
   await form({ body: "number {n}", tags: "idp:key-{n}", delay: "0", repeat: "25" });
   await page.check(".put-form [name=numbered]");
   await page.click(action("submit", ".put-form"));
@@ -401,7 +403,7 @@ test("pages of jobs, sorting, and search among those that are loaded", async () 
   await page.click("th[data-column=pri] button");
   await becomes("the first job", () => page.getAttribute("#table-jobs tr[data-key]", "data-key"),
     String(facts.ready.at(-1) + 1));
-  // Ids are searched, and bodies that have been read.
+  // The search covers ids, and bodies that were read.
   await page.fill("[data-search]", String(facts.ready[700]));
   await becomes("the jobs", loaded, "1 of 1,205 jobs loaded");
   await page.fill("[data-search]", "Order 1111 has");
@@ -533,7 +535,7 @@ test("a job: reserve, touch, release, bury, delete", async () => {
   };
   await reserve();
   assert.equal(await page.textContent("#holds a"), `job ${id}`);
-  // Another page does not hold it, and a reload does not lose it.
+  // Another page does not hold it; a reload keeps it.
   const other = await newPage();
   await open(other, `#/jobs/${id}`);
   await other.waitForSelector(action("delete-force"));
@@ -646,14 +648,14 @@ test("drain and undrain", async () => {
     return reply.split(" ")[0];
   };
   await page.click(action("drain"));
-  // The words are those of drain.exit, which is "never" here.
+  // The text depends on drain.exit, which is "never" here.
   assert.match(await page.textContent("[data-dialog=drain]"),
     /Workers still get the jobs that are here\. The server does not exit\./);
   await toastAfter(page, () => page.click(submit("drain")));
   await page.waitForSelector(action("undrain"));
   assert.equal(await put(), "DRAINING");
   await page.waitForSelector(".fact:has-text('refused: draining')");
-  // The whole page says it, and a put is refused in words.
+  // Every view shows it, and a put is refused with a message.
   await show(page, "#/");
   await page.waitForSelector("[data-alert=draining]");
   await show(page, "#/tubes/mail?view=put");
@@ -688,7 +690,7 @@ test("the server: settings, numbers and capabilities", async () => {
 test("by keyboard alone: find a stuck tube, look at a buried job, kick it and watch it go", async () => {
   const tube = await newTube({ buried: 3 }, (i) => `{"order": ${i}}`);
   const [id] = tube.buried;
-  // A worker, which waits for jobs.
+  // A worker that waits for jobs.
   await tube.client.watchOnly(tube.name);
   const worker = (async () => {
     const job = await tube.client.reserve();
@@ -732,7 +734,7 @@ test("by keyboard alone: find a stuck tube, look at a buried job, kick it and wa
 
 test("the active row is never below the preview", async () => {
   const page = await newPage({ viewport: { width: 800, height: 700 } });
-  // The bodies arrive after the last key: the preview becomes higher then.
+  // The bodies arrive after the last key, and increase the height of the preview.
   let release;
   const released = new Promise((resolve) => { release = resolve; });
   await page.route("**/api/v1/jobs/*/body*", async (route) => {
@@ -796,7 +798,7 @@ test("shortcuts, and the list of them", async () => {
   await becomes("the selection", () => page.textContent("[data-selected]"), "100 selected");
   await keyboard.press("Escape");
   await page.waitForSelector("[data-selected]", { state: "hidden" });
-  // A key in a field belongs to the field.
+  // A key pressed in a field belongs to the field.
   await keyboard.press("/");
   await keyboard.type("?gt");
   assert.equal(await page.inputValue("[data-search]"), "?gt");

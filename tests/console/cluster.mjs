@@ -1,5 +1,6 @@
-// The console of the nodes of a real cluster, while nodes fail, start, join and leave. nodes.mjs tests the view
-// of the nodes with answers that are made up. Run by cluster_test.py; the tests run in this order.
+// The console of the nodes of a real cluster, while nodes fail, start, join and leave. nodes.mjs
+// tests the view of the nodes with made-up answers. Run by cluster_test.py; the tests run in this
+// order.
 
 import assert from "node:assert/strict";
 
@@ -11,7 +12,7 @@ const notice = (page) => page.textContent("#not-serving");
 const state = (page, name) => () => cell(page, name, "state");
 const number = (text) => Number(text.replaceAll(",", ""));
 
-// The name of the leader, as this node knows it.
+// The name of the leader according to this node.
 const leaderOf = (node) => until("a leader", async () => (await get("/cluster", { url: urls[node] })).leader);
 
 test("the leader shows that the others follow", async () => {

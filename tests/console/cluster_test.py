@@ -41,7 +41,7 @@ class Console(ClusterTest):
     def test_the_console(self):
         cluster = ClusterWithConsole(self).start()
         cluster.hand_over(cluster["a"])
-        # A browser may only be directed to the addresses that are known before it starts.
+        # The browser may use only the addresses that are known when it starts.
         new = cluster.new_node("d")
 
         def remove(name):

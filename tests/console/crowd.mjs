@@ -1,5 +1,5 @@
-// 10,000 tubes and 100,000 jobs: the table of tubes, files, long actions, lost connections, several pages at
-// once, and how much of a page changes. Run by run_console.py.
+// 10,000 tubes and 100,000 jobs: the table of tubes, files, long actions, lost connections, several
+// pages at once, and how much of a page changes. Run by run_console.py.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -25,7 +25,7 @@ function parseCsv(text) {
   return rows;
 }
 
-// The rows of the file that the button CSV gives, the names of its columns first.
+// The rows of the file that the button CSV gives; the first has the names of the columns.
 async function csv(page, name) {
   const [download] = await Promise.all([page.waitForEvent("download"), page.click(action("csv"))]);
   assert.equal(download.suggestedFilename(), name);
@@ -51,7 +51,7 @@ test("10,000 tubes: top, middle and end", async () => {
   assert(await page.locator(kRows).count() < 100);
   const last = await page.locator(kRows).last().boundingBox();
   assert(last.y + last.height <= 800, "the last row is in sight");
-  // By the keyboard.
+  // With the keyboard.
   await page.keyboard.press("Home");
   await becomes("the active row", () => page.getAttribute("#table-tubes tr.active", "data-key"), "$(reboot)");
   await page.keyboard.press("End");
@@ -122,7 +122,7 @@ test("the file of the tubes has their numbers, and no formulas", async () => {
     assert.equal(mail[state], String(stats[`current-jobs-${state}`]));
   }
   assert.equal(mail.total, String(stats["total-jobs"]));
-  // A spreadsheet takes a text that begins with + for a formula.
+  // A spreadsheet takes text that starts with + for a formula.
   assert(rows.some(([tube]) => tube === "'+SUM(1+1);cmd"));
   assert(!rows.some(([tube]) => /^[=+\-@]/.test(tube)));
 });
@@ -166,7 +166,7 @@ test("long actions on a tube: kick, move and clear more than 5,000 jobs", async 
   await becomes("the end", () => taskEnd(page, "done"),
     "6,000 removed. 3 jobs that came or changed meanwhile stay.");
   assert.equal(await jobsIn("steps", "ready"), 3);
-  // In all states at once.
+  // In all states.
   await show(page, "#/tubes/steps-2");
   await page.click(action("clear"));
   await page.waitForSelector("[data-dialog=clear]");
@@ -196,7 +196,7 @@ test("a long action shows its progress, goes on in other views, and can be cance
   const [, finished] = text.match(/^Cancelled after ([\d,]+) of 1,000,000\.$/);
   const count = Number(finished.replaceAll(",", ""));
   const put = (await get("/tubes/cancelled"))["total-jobs"];
-  // Requests that were under way may have succeeded.
+  // Requests in progress may have succeeded.
   assert(put >= count && put <= count + 4, `${put} jobs, ${count} shown`);
 });
 
@@ -215,7 +215,7 @@ test("a lost connection is shown, and is mended by itself", async () => {
   await page.waitForSelector("#banner:visible");
   assert.match(await page.textContent("#banner-text"), /^Connection lost: /);
   await until("another attempt", async () => /Trying again/.test(await page.textContent("#banner-wait")));
-  // The jobs can still be read, and an action says why it fails.
+  // The jobs can still be read, and an action reports why it fails.
   assert.match(await body.textContent(), /user0/);
   await page.evaluate(() => scrollTo(0, 1000));
   assert.match(await toastAfter(page, () => page.click(action("kick", "[data-actions=tube]")), "error"),
@@ -227,7 +227,7 @@ test("a lost connection is shown, and is mended by itself", async () => {
   }
   assert.equal(await jobsIn("mail", "buried"), buried);
   await becomes("the buried jobs", () => page.textContent("[data-state=buried]"), `buried ${buried}`);
-  // The held jobs of the client that the kill has cut off are ready again.
+  // The kill has ended the client, so its held jobs are ready again.
   await becomes("the reserved jobs", () => page.textContent("[data-state=reserved]"), "reserved 0");
   await becomes("the tile", () => other.textContent("[data-tile=reserved] [data-value]"), "0");
 });
@@ -236,11 +236,11 @@ test("a lost connection is mended at once by a button", async () => {
   const page = await newPage();
   await open(page, "#/");
   await ask("kill");
-  // By now the pauses between attempts are long.
+  // After some attempts the pauses are long.
   await page.waitForSelector("#banner:visible");
   await until("a long pause", async () => /in [4-9] s/.test(await page.textContent("#banner-wait")));
   await ask("start");
-  // The page makes no attempt by itself: all its timers are removed.
+  // Without its timers, the page makes no attempt by itself.
   await page.evaluate(() => {
     for (let last = setTimeout(() => {}); last > 0; --last) clearTimeout(last);
   });
@@ -264,7 +264,7 @@ test("16 streams are in use: a further page says so, and goes on when one has en
   for (let i = 0; i < 16; ++i) {
     const abort = new AbortController();
     atEnd(() => abort.abort());
-    // The server may not have seen yet that the streams of other tests have ended.
+    // The server may not have noticed the end of the streams of other tests.
     const response = await until("a stream", async () => {
       const answer = await fetch(`${urls.full}api/v1/events`, { signal: abort.signal });
       return answer.status === 200 && answer;
@@ -276,7 +276,7 @@ test("16 streams are in use: a further page says so, and goes on when one has en
   await open(page, "#/tubes/mail?state=buried", { state: "lost" });
   await page.waitForSelector("#banner:visible");
   assert.match(await page.textContent("#banner-text"), /16|stream|many/i);
-  // All but the live numbers works.
+  // Everything except the live numbers works.
   await page.waitForSelector("#table-jobs tr[data-key]");
   streams[0].abort();
   await page.waitForSelector("#connection[data-state=live]");
@@ -307,7 +307,7 @@ test("the page is small, and all of it is loaded at first", async () => {
   const page = await newPage();
   await open(page, "#/");
   await page.waitForSelector("[data-chart=rates] canvas");
-  // The browser asks for the icon again with each title.
+  // The browser requests the icon again with each title.
   const files = () => page.evaluate(() => performance.getEntriesByType("resource")
     .filter(({ name }, i, all) => !name.includes("/api/") && all.findIndex((each) => each.name === name) === i)
     .map(({ name, encodedBodySize, decodedBodySize }) => ({ name, encodedBodySize, decodedBodySize })));
@@ -335,7 +335,8 @@ test("the first paint waits for no answer of the API", async () => {
     performance.getEntriesByName("first-contentful-paint").length));
 });
 
-// Counts from now on: in how many tasks of the page its document changed, and how often at most in one.
+// Starts counting in how many tasks the page changes its document, and how often at most in one
+// task.
 const countChanges = (page) => page.evaluate(() => {
   const counts = globalThis.counts = { tasks: 0, most: 0 };
   new MutationObserver((list) => {
@@ -381,7 +382,7 @@ test("no task changes much of the page while 10,000 tubes change each second", a
   }
   const before = await total();
   await until("another number", async () => await total() !== before);
-  // About what the rows in sight have, of which there are fewer than 100.
+  // About the number of changes in the fewer than 100 visible rows.
   const { most } = await counts(page);
   console.log(`      at most ${most} changes of the document in a task`);
   assert(most < kMostChanges, `${most} changes`);

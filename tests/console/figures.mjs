@@ -1,6 +1,6 @@
-// Figures of the console with 10,000 tubes, for bench/measure/console.py: the first paint, and the longest
-// tasks of a page whose tubes all change each second. Prints a line "WHAT: NUMBER ms" for each, and fails only if
-// it cannot measure. Run by run_console.py.
+// Figures of the console with 10,000 tubes, for bench/measure/console.py: the first paint, and the
+// longest tasks of a page whose tubes all change each second. Prints a line "WHAT: NUMBER ms" for
+// each, and fails only if it cannot measure. Run by run_console.py.
 
 import assert from "node:assert/strict";
 
@@ -23,9 +23,9 @@ test("the first paint", async () => {
   }
 });
 
-// The longest task of the page's main thread, in ms of processor time, while `during` runs and three seconds
-// pass. Elapsed time has also the time in which other processes had the processors, up to several times as
-// much on a machine that compiles at the same time; on a machine that does nothing else, both are the same.
+// The longest task of the page's main thread, in ms of processor time, while `during` runs and
+// three seconds pass. Elapsed time would include the time of other processes, and be several times
+// as long on a machine that compiles meanwhile; on an idle machine, both are the same.
 async function longestTask(page, during) {
   const tracing = await launch();
   await tracing.startTracing(page, { categories: ["toplevel", "__metadata"] });
@@ -46,7 +46,8 @@ test("the longest tasks", async () => {
   atEnd(() => ask("idle"));
   const page = await newPage();
   await open(page, "#/");
-  // A planted task is found. It lasts a second, of which a busy machine gives it only a part of the processor.
+  // A planted task is found. It takes a second, of which a busy machine gives it only a part of the
+  // processor.
   const planted = await longestTask(page, () => page.evaluate(() => {
     setTimeout(() => {
       const end = performance.now() + 1000;

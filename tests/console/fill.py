@@ -1,5 +1,6 @@
-"""The tubes and jobs of the servers whose console is tested. Each function returns what a test has to
-know about them: names and ids."""
+"""Creates the tubes and jobs of the servers whose console is tested. Each function returns the
+names and ids that a test needs.
+"""
 
 import json
 
@@ -11,7 +12,7 @@ TUBES = 10_000
 
 HOSTILE_TUBES = ["../../etc/passwd", "+SUM(1+1);cmd", "$(reboot)", "__proto__", "constructor",
                  "a/b;c", "javascript;alert(1)", "/", "A" * 200]
-# Names that no path of a URL can have: browsers resolve them.
+# Names that no path of a URL can contain, because browsers resolve them.
 UNREACHABLE_TUBES = [".", ".."]
 HTML = (b'<img src=x onerror=alert(1)><script>alert(2)</script><svg onload=alert(3)>'
         b'<style>*{display:none}</style><iframe src="//evil.example/"></iframe>'
@@ -27,7 +28,7 @@ BODIES = {
     "json": json.dumps({"to": "ada@example.org", "html": HTML.decode(), "n": [1, {}, [], None],
                         "text": "a \\\"quote\\\""}).encode()[:-1] + b', "id": 12345678901234567890.10}',
     "broken": b'{"a": [1, 2',
-    # JSON that would be endless with an indent for each level.
+    # JSON that would become very long with an indent for each level.
     "deep": b"[" * 30_000 + b"]" * 30_000,
     "empty": b"",
     "megabyte": b"0123456789abcde\n" * (1 << 16),
@@ -36,13 +37,13 @@ BODIES = {
 
 
 class Filler:
-    """Puts jobs through one connection that sends many commands at once."""
+    """Puts jobs through one connection that pipelines commands."""
 
     def __init__(self, address):
         self.client = Client(address)
 
     def put(self, tube, bodies, pri=1024, delay=0, ttr=120, tags=""):
-        """The ids of new jobs with these bodies."""
+        """Puts jobs with these bodies; returns their ids."""
         lines = [b"put-in-tube %s %d %d %d %d%s\r\n%s\r\n" % (
             tube.encode(), pri, delay, ttr, len(body), f" {tags}".encode() if tags else b"", body)
             for body in bodies]
@@ -50,7 +51,7 @@ class Filler:
         return list(range(last - len(lines) + 1, last + 1))
 
     def bury(self, jobs, pri=1024):
-        """The bodies of these jobs must have no line end."""
+        """Buries these jobs, whose bodies must have no line end."""
         commands = b"".join(b"reserve-job %d\r\nbury %d %d\r\n" % (job, job, pri) for job in jobs)
         assert self.client.pump(commands, 3 * len(jobs)) == "BURIED"
 
@@ -73,17 +74,18 @@ def many(count, begin=0):
 
 
 def crowd(full):
-    """10,000 tubes and 100,000 jobs."""
+    """Makes 10,000 tubes and 100,000 jobs."""
     filler = Filler(full.daemon.addresses[0])
     full.clients.append(filler.client)
     client = filler.client
     facts = {"tubes": TUBES, "jobs": JOBS, "hostileTubes": HOSTILE_TUBES,
              "unreachableTubes": UNREACHABLE_TUBES}
-    client.ask("use mail")  # the tube `default` goes
+    client.ask("use mail")  # removes the tube `default`
     filler.ask("watch mail", "WATCHING")
     filler.ask("ignore default", "WATCHING")
 
-    # A tube with jobs in each state, a client that holds some, and one that waits elsewhere.
+    # A tube with jobs in each state, a client that holds some jobs, and a client that waits in
+    # another tube.
     buried = filler.put("mail", many(300), pri=500)
     filler.bury(buried, pri=500)
     facts["buried"] = buried
@@ -123,7 +125,7 @@ def crowd(full):
 
 
 def small(client):
-    """A few jobs, the same in each of the small servers."""
+    """Makes a few jobs, the same in each of the small servers."""
     filler = Filler.__new__(Filler)
     filler.client = client
     filler.bury(filler.put("mail", many(5)))
@@ -133,7 +135,7 @@ def small(client):
 
 
 def pictures(full):
-    """A shop, whose jobs shop.py adds, and some tubes that rest."""
+    """Makes a shop, whose jobs shop.py adds, and some idle tubes."""
     filler = Filler(full.daemon.addresses[0])
     full.clients.append(filler.client)
     filler.put("reports.monthly", many(340))

@@ -1,7 +1,8 @@
-// The library of the console's tests: a browser whose pages report everything that must not happen, a
-// client of the queue's protocol, requests to the API, and a list of tests that run in turn.
+// The library of the console's tests: a browser whose pages report everything that must not happen,
+// a client of the queue's protocol, requests to the API, and a list of tests that run in sequence.
 //
-// Nothing here waits for a fixed time: until() and the methods of Playwright poll, and fail after a bound.
+// Nothing here waits for a fixed time: until() and the methods of Playwright poll, and fail after a
+// bound.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -27,7 +28,7 @@ export const { values: options, positionals } = parseArgs({ allowPositionals: tr
 
 // --- waiting, and asking the server
 
-// The first true result of `condition`, which may throw until then.
+// Returns the first true result of `condition`, which may throw until then.
 export async function until(what, condition, seconds = kSeconds) {
   const end = performance.now() + seconds * 1000;
   for (let last; ;) {
@@ -75,7 +76,7 @@ export async function api(method, path, parameters, { url = urls.full, token } =
 export const get = async (path, extra) => (await api("GET", path, undefined, extra)).json;
 export const tubeStats = (name) => get(`/tubes/${encodeURIComponent(name)}`);
 
-// One of the counts of a tube: ready, reserved, delayed, buried. 0 if the tube does not exist.
+// Returns a count of a tube (ready, reserved, delayed or buried); 0 if the tube does not exist.
 export async function jobsIn(name, state) {
   return (await tubeStats(name))[`current-jobs-${state}`] ?? 0;
 }
@@ -91,7 +92,7 @@ export async function put(tube, body, query = "") {
   return (await response.json()).id;
 }
 
-// Asks run_console.py or cluster_test.py for one of its actions.
+// Requests an action of run_console.py or cluster_test.py.
 export async function ask(what) {
   const response = await fetch(`${control}/${what}`, { method: "POST" });
   assert.equal(response.status, 204, `control: ${what}`);
@@ -134,7 +135,7 @@ export class Client {
     return this.line();
   }
 
-  // {id, body} of the job of a reply RESERVED.
+  // Returns {id, body} of the job of a reply RESERVED.
   async reserve(command = "reserve") {
     const [word, id, bytes] = (await this.ask(command)).split(" ");
     assert.equal(word, "RESERVED");
@@ -159,7 +160,7 @@ export class Client {
 // --- the browser
 
 let browser;
-let closers = [];     // of what a test has opened
+let closers = [];     // for everything that a test has opened
 let shownPage = null; // the page whose picture is kept if the test fails
 
 export async function launch() {
@@ -172,7 +173,8 @@ export function atEnd(close) {
   closers.push(close);
 }
 
-// A page in a context of its own (storage, cache) with `problems`: everything that must not happen.
+// A page in a context of its own (storage, cache). `problems` lists everything that must not
+// happen.
 export async function newPage({ context: given, ...contextOptions } = {}) {
   const context = given ?? await (await launch()).newContext(
     { viewport: { width: 1280, height: 800 }, ...contextOptions });
@@ -196,7 +198,7 @@ function watch(page) {
   const hosts = new Set(Object.values(urls).map((url) => new URL(url).host));
   page.on("console", (message) => {
     const from = message.location().url;
-    // The browser logs each answer that is an error. The page shows these, and tests check it.
+    // The browser logs each error answer. The page shows these, and tests check them.
     if (message.text().startsWith("Failed to load resource") && from.includes("/api/v1/")) return;
     if (["error", "warning"].includes(message.type())) page.problems.push(`console: ${message.text()}`);
   });
@@ -223,7 +225,7 @@ export async function open(page, hash, { url = urls.full, state = "live" } = {})
     : `#connection[data-state=${state}]`);
 }
 
-// Goes to this view within the loaded page.
+// Switches to this view within the loaded page.
 export async function show(page, hash) {
   await page.evaluate((target) => {
     location.hash = target;
@@ -236,7 +238,7 @@ export const row = (name) => `tr[data-key=${JSON.stringify(name)}]`;
 export const action = (name, within = "") => `${within} [data-action=${name}]`.trim();
 export const submit = (dialog) => `[data-dialog=${dialog}] [data-action=submit]`;
 
-// The message that appears after `run`; all are closed before.
+// Returns the message that appears after `run`; earlier messages are removed.
 export async function toastAfter(page, run, kind = "ok") {
   await page.evaluate(() => document.getElementById("toasts").replaceChildren());
   await run();
@@ -244,14 +246,14 @@ export async function toastAfter(page, run, kind = "ok") {
   return toast.textContent();
 }
 
-// The text of the card of a long action, once it has ended in this way.
+// Returns the text of the card of a long action once it has ended in this way.
 export async function taskEnd(page, how) {
   const card = page.locator(`[data-task=${how}]`).last();
   return card.locator(".task-count").textContent();
 }
 
-// The findings of axe-core. The protocol of the developer tools runs it, which the policy of the page does
-// not restrict.
+// Returns the findings of axe-core. It runs through the protocol of the developer tools, which the
+// policy of the page does not restrict.
 export async function axe(page) {
   const session = await page.context().newCDPSession(page);
   const evaluate = (expression) => session.send("Runtime.evaluate",
@@ -266,7 +268,7 @@ export async function axe(page) {
   return result.value;
 }
 
-// By how many pixels the page is wider than the window.
+// The number of pixels by which the page is wider than the window.
 export function overflow(page) {
   return page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 }
@@ -279,7 +281,7 @@ export function test(name, run) {
   tests.push({ name, run });
 }
 
-// Runs the tests whose name contains --only, and ends the process.
+// Runs the tests whose names contain --only, and ends the process.
 export async function runTests() {
   const chosen = tests.filter(({ name }) => name.includes(options.only ?? ""));
   let failed = 0;

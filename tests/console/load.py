@@ -1,5 +1,6 @@
-"""load.py ADDRESS TUBES: changes the tubes bulk-00000, bulk-00001, … each second, until it is ended. It puts a
-job into each of them, in the next second it removes one from each, and so on."""
+"""load.py ADDRESS TUBES: changes the tubes bulk-00000, bulk-00001, … each second, until it is
+ended. It puts a job into each tube, removes one from each in the next second, and so on.
+"""
 
 import pathlib
 import sys

@@ -1,6 +1,6 @@
-// The console on a node of a cluster: the view of the nodes, and every other view on a node that does not
-// serve clients. The servers of run_console.py are in no cluster: the page is given the answers of a node.
-// Run by run_console.py.
+// The console on a node of a cluster: the view of the nodes, and every other view on a node that
+// does not serve clients. The servers of run_console.py belong to no cluster, so the page gets
+// made-up answers of a node. Run by run_console.py.
 
 import assert from "node:assert/strict";
 
@@ -23,8 +23,8 @@ const kFollower = { ...kLeader, name: "b", id: "00000000000000bb", role: "follow
   members: kLeader.members.map((each) => ({ ...each, self: each.name === "b", match: null, silent_ms: null })) };
 const kWaiting = { ...kLeader, name: "f", role: "waiting", serves: false, leader: null, lease_ms: null, members: [] };
 
-// A page whose server is the node that setNode() has given. Operations with a command fail as they do on a
-// node that does not serve.
+// A page whose server is the node set by setNode(). Operations with a command fail as on a node
+// that does not serve.
 async function pageOfNode(state, options) {
   const page = await newPage(options);
   await page.addInitScript(stubNode);
@@ -43,7 +43,7 @@ function stubNode() {
   const real = globalThis.fetch;
   const answer = (status, type, value) => new Response(JSON.stringify(value),
     { status, headers: { "Content-Type": type } });
-  // Adds the lines of a cluster to the events of the server, as /events has them.
+  // Adds the lines of a cluster to the server's events, in the format of /events.
   const withCluster = (body) => {
     let rest = "";
     return body.pipeThrough(new TextDecoderStream()).pipeThrough(new TransformStream({

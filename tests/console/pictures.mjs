@@ -1,5 +1,5 @@
-// Takes the pictures of the documentation. Run by run_console.py. The shop lives for some minutes
-// first, so that the charts have something to show.
+// Takes the pictures of the documentation. Run by run_console.py. The shop runs for some minutes
+// first, to fill the charts.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";

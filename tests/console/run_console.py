@@ -5,14 +5,14 @@
   run_console.py --npm-dir … tests/console/actions.mjs --only 'keyboard'
   run_console.py --npm-dir … --fill pictures tests/console/pictures.mjs --out docs/pictures
 
-The server under test is $TUBED_PROGRAM, as for the tests of tests/daemon. It serves 10,000 tubes and
-100,000 jobs, among them hostile names and bodies; two small servers differ in http.auth and http.api.
-The script gets addresses and ids as JSON in TUBED_CONSOLE, and asks for what only this process can do
-by requests to `control`:
+The server under test is $TUBED_PROGRAM, as for the tests of tests/daemon. It serves 10,000 tubes
+and 100,000 jobs, among them hostile names and bodies; two small servers differ in http.auth and
+http.api. The script gets addresses and ids as JSON in TUBED_CONSOLE, and controls the servers by
+requests to `control`:
 
   POST /kill     kills the full server with SIGKILL, and returns when it has ended
   POST /start    starts it again, with the same addresses and the same journal
-  POST /load?N   from now on, a process of its own changes N tubes each second
+  POST /load?N   starts a process that changes N tubes each second
   POST /shop     the same, as the producers and workers of a shop do
   POST /idle     ends that process
 
@@ -62,7 +62,7 @@ tokens = ["mailer"]
 
 
 class Full:
-    """The server with all tubes, which can be killed and started again at the same addresses."""
+    """The server with all tubes, which can be killed and restarted at the same addresses."""
 
     def __init__(self, directory):
         journal = directory / "journal"
@@ -107,7 +107,7 @@ class Load:
 
 
 def token_settings(directory):
-    """Of a server whose clients authenticate with TOKENS."""
+    """Returns the flags of a server whose clients authenticate with TOKENS."""
     tokens = write_tokens(directory / "tokens", TOKENS)
     path = directory / "tubed.toml"
     path.write_text(f'http.api = "full"\nhttp.auth = "token"\nauth.tokens = "{tokens}"\n{ROLES}',
@@ -116,7 +116,7 @@ def token_settings(directory):
 
 
 def control_server(actions):
-    """Answers POST /NAME?ARGUMENT after `actions["/NAME"]` was called with the argument."""
+    """Answers POST /NAME?ARGUMENT after calling `actions["/NAME"]` with the argument."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             path, _, argument = self.path.partition("?")
@@ -145,7 +145,7 @@ def run(options, arguments):
         directory = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="tubed-console-", ignore_cleanup_errors=True)))
         full = Full(directory)
-        stack.callback(lambda: full.daemon.end())  # that of then
+        stack.callback(lambda: full.daemon.end())  # the latest daemon
         facts = getattr(fill, options.fill)(full)
         small = {}
         for name, flags in (("token", token_settings(directory)), ("read", ["--http-api", "read"])):

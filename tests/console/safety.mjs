@@ -1,5 +1,5 @@
-// Safety: hostile names and bodies never become markup, nothing is requested from elsewhere, and actions need
-// the right to them. Run by run_console.py.
+// Safety: hostile names and bodies never become markup, nothing is requested from elsewhere, and
+// actions require rights. Run by run_console.py.
 
 import assert from "node:assert/strict";
 
@@ -179,7 +179,7 @@ async function as(name, hash) {
   return page;
 }
 
-// Each of these buttons is there, disabled, and says why.
+// Checks that each of these buttons exists, is disabled, and gives the reason.
 async function refuses(page, names, why) {
   for (const name of names) {
     const button = page.locator(action(name)).first();

@@ -1,8 +1,10 @@
-"""shop.py ADDRESS: a shop's producers and workers, for the pictures of the console. Runs until it is ended.
+"""shop.py ADDRESS: a shop's producers and workers, for the pictures of the console. Runs until it
+is ended.
 
-Each tube has a rate of puts, which swings, and workers that take a bounded number of jobs each round and
-delete them in the next. The workers of `webhooks` bury some jobs; those of `payments` stop taking jobs after
-a while, but stay connected: the stuck tube of the pictures."""
+Each tube has a varying rate of puts, and workers that take a bounded number of jobs each round and
+delete them in the next. The workers of `webhooks` bury some jobs; the workers of `payments` stop
+taking jobs after a while, but stay connected: the stuck tube of the pictures.
+"""
 
 import json
 import math
@@ -17,7 +19,7 @@ from harness import Client  # noqa: E402
 ROUND = 0.25
 STUCK_AFTER = 130
 
-# Name, puts a second, jobs that all workers take a second, connections of workers.
+# Name, puts per second, jobs that all workers take per second, connections of workers.
 TUBES = [
     ("mail", 120, 150, 6), ("mail.digest", 2, 4, 1), ("resize", 60, 72, 4), ("thumbnails", 45, 60, 3),
     ("transcode", 3, 3.2, 2), ("invoices", 9, 20, 2), ("payments", 8, 30, 4), ("webhooks", 35, 60, 4),

@@ -1,11 +1,12 @@
-// Every view: how it looks at each width, in light and dark, and its address. Run by run_console.py.
+// Every view: its appearance at each width, in light and dark, and its address. Run by
+// run_console.py.
 
 import assert from "node:assert/strict";
 
 import { action, axe, becomes, facts, get, hashOf, newPage, open, overflow, row, runTests, show, test, title,
   until } from "./lib.mjs";
 
-// An address of each view, its heading, and what has to be there before it is looked at.
+// An address of each view, its heading, and an element that must be present before checks.
 const kViews = [
   ["#/", "Overview", "[data-chart=rates]"],
   ["#/tubes", "Tubes", "#table-tubes tr[data-key]"],
@@ -25,7 +26,7 @@ const kViews = [
 
 // --- how it looks
 
-// Goes through all views of the page.
+// Visits all views of the page.
 async function walk(page, check = async () => {}) {
   await open(page, "#/");
   for (const [hash, heading, present] of kViews) {
@@ -39,7 +40,7 @@ async function walk(page, check = async () => {}) {
 
 for (const [width, height] of [[360, 740], [1280, 800], [2560, 1300]]) {
   for (const colorScheme of ["light", "dark"]) {
-    // Widths differ in layout and schemes in colours: both are checked for accessibility once.
+    // Widths differ in layout and schemes in colours, so each is checked for accessibility once.
     const accessibility = (width === 360) === (colorScheme === "dark") && width !== 2560;
     test(`each view at ${width} px, ${colorScheme}`, async () => {
       const page = await newPage({ viewport: { width, height }, colorScheme });

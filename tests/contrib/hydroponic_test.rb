@@ -1,4 +1,5 @@
-# contrib/test-mode/hydroponic.rb: what hydroponic_bean offers, and the right answer where it is wrong.
+# contrib/test-mode/hydroponic.rb: the functions of hydroponic_bean, and correct results where
+# hydroponic_bean is wrong.
 require 'minitest/autorun'
 require 'yaml'
 require_relative '../../contrib/test-mode/hydroponic'
@@ -212,7 +213,7 @@ class HydroponicTest < Minitest::Test
     begin_time = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     assert_raises(Beaneater::TimedOutError) { tube.reserve(600) }
     assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - begin_time, :<, 60
-    # Also while another connection is idle, after real time at most.
+    # Even while another connection is idle, after a bounded real time.
     HydroponicBean.reserve_limit = 0.05
     idle = Beaneater.new('another:1')
     assert_raises(Beaneater::TimedOutError) { tube.reserve(600) }

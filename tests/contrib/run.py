@@ -24,8 +24,8 @@ SECONDS = 120
 sys.path.insert(0, str(HERE.parent / "clients"))
 from run_client import install_from_npm  # noqa: E402
 
-# The command, the file with the tests, what a test begins with, and how the number of passed tests
-# is printed.
+# The command, the file with the tests, the pattern of a test, and the pattern of the number of
+# passed tests.
 LANGUAGES = {
     "ruby": (["ruby"], "tubed_test_test.rb", r"^  def test_", r"^(\d+) runs, .* 0 skips$"),
     "hydroponic": (["ruby"], "hydroponic_test.rb", r"^  def test_", r"^(\d+) runs, .* 0 skips$"),
@@ -45,7 +45,7 @@ def run(command, **options):
 
 
 def run_go(environment):
-    """The helper and its test are one package, in a module of its own."""
+    """Runs the Go test, in a module that contains the helper and its test as one package."""
     tests = HERE / "tubedtest_test.go"
     with tempfile.TemporaryDirectory(prefix="tubed-go-") as directory:
         for file in (CONTRIB / "tubedtest.go", tests):

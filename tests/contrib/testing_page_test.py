@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the programs of docs/testing.md unchanged, each beside a copy of its helper.
+"""Runs the programs of docs/testing.md unchanged, each next to a copy of its helper.
 
-The page marks a program with a comment before its block: <!-- program: NAME --> is run,
-<!-- not run: NAME --> is not.
+The page marks a program with a comment before its block: <!-- program: NAME --> is run, <!-- not
+run: NAME --> is not.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from run_client import install_from_npm  # noqa: E402
 
 PROGRAM = re.compile(r"^<!-- (program|not run): (\S+) -->\n```\w+\n(.*?)^```$", re.M | re.S)
 FENCE = re.compile(r"^```(?:python|ruby|php|js|go)$", re.M)
-# The command for a suffix, and what it prints if one test has passed.
+# The command for a suffix, and its output if one test has passed.
 RUNNERS = {".py": (["pytest-3", "-q", "-p", "no:cacheprovider"], r"^1 passed"),
            ".rb": (["ruby"], r"^1 runs, 1 assertions, 0 failures, 0 errors, 0 skips$"),
            ".mjs": (["node", "--test"], r"^# pass 1$"),

@@ -1,5 +1,6 @@
 """Authentication and roles on the real daemon: tokens, certificates and users, the limits of roles,
-reloads of all of them, and their log."""
+reloads, and the log.
+"""
 
 import os
 import pwd
@@ -15,7 +16,7 @@ TOKENS = {"web-1": "tbd_token-of-web-1", "worker-1": "tbd_token-of-worker-1",
           "admin-1": "tbd_token-of-admin-1"}
 WRONG = "tbd_a-token-that-nobody-has"
 SECRET_BODY = b"secret-body-of-a-job"
-HELD = 0.1  # seconds for which a refused connection stays open, at least
+HELD = 0.1  # least time in seconds that a refused connection stays open
 
 
 def role(name, *verbs, **keys):
@@ -37,11 +38,12 @@ class AccessTest(TlsTest):
         return settings + table("", {"auth.tokens": self.tokens}) + "".join(parts)
 
     def local(self, **keys):
-        """A listener on a unix socket."""
+        """Returns the settings of a listener on a unix socket."""
         return table("[[listen]]", {"address": f"unix:{self.path}", **keys})
 
     def serve_roles(self, *parts, settings="", **options):
-        """A daemon with this text, by default with a listener of TLS that takes tokens."""
+        """Starts a daemon with these settings, by default with a TLS listener that accepts
+        tokens."""
         if not any("[[listen]]" in part for part in parts):
             parts = (self.listen(keys={"auth": "token"}), *parts)
         path = self.write_config(self.text(*parts, settings=settings))
@@ -68,7 +70,7 @@ class AccessTest(TlsTest):
         self.assertEqual(client.rest(), b"".join(reply.encode() + b"\r\n" for reply in replies))
 
     def assert_no_reply(self, client):
-        """Neither a reply nor the end has arrived."""
+        """Checks that neither a reply nor the end of the connection has arrived."""
         client.socket.setblocking(False)
         self.assertRaises(BlockingIOError, client.receive)
         client.socket.settimeout(SECONDS)
@@ -107,16 +109,16 @@ class Tokens(AccessTest):
         client = self.connect_tls(daemon)
         client.send(f"auth {WRONG}\r\n".encode())
         daemon.wait_for_line("warning unauthorized")
-        # No time passes, and the token and the other commands of this address are answered.
+        # No time passes: the token and other commands from this address are answered.
         worker = self.login(daemon, "worker-1")
         self.assertEqual(worker.ask("list-tube-used"), "USING default")
         self.assert_no_reply(client)
         clock.advance(1)
         worker.ask("list-tube-used")
         self.assertEqual(client.line(), "UNAUTHORIZED")
-        for _ in range(2):  # a later tick begins, so the connection is held by now
+        for _ in range(2):  # a later tick begins: the connection is held
             worker.ask("list-tube-used")
-        clock.advance(1)  # for as long
+        clock.advance(1)  # for the same time
         worker.ask("list-tube-used")
         self.assert_closed(client)
 
@@ -128,7 +130,7 @@ class Tokens(AccessTest):
             client = self.connect_tls(daemon)
             client.send(f"auth {WRONG}\r\n".encode())
             end(client)
-            # Its session may be that of the next client.
+            # The next client may reuse its session.
             worker = self.login(daemon, "worker-1")
             clock.advance(1)  # past the delay
             for _ in range(10):
@@ -186,7 +188,7 @@ class Certificates(AccessTest):
             self.assertEqual(client.stats()["total-jobs"], 0)
             client.close()
         for names in (("DNS:web.example",), ("email:a@web.example",), ("URI:spiffe://web/one",)):
-            client = connect("worker 1", *names)  # names go before the subject
+            client = connect("worker 1", *names)  # names precede the subject
             self.assertEqual(client.ask("use x"), "USING x")
             self.assertEqual(client.ask("reserve"), "DENIED")
         for count, (name, *names) in enumerate((
@@ -195,9 +197,9 @@ class Certificates(AccessTest):
             self.assert_closed(connect(name, *names), "UNAUTHORIZED")
             line = daemon.wait_for_line("connection refused: no role", count)
             self.assertIn(name.split("/")[0], line)
-            if count % 4 == 0:  # few lines a second are logged
+            if count % 4 == 0:  # few lines per second are logged
                 break
-        # A token is no command here.
+        # `auth` is not a command on this listener.
         client = connect("worker 1")
         self.assertEqual(client.ask(f"auth {TOKENS['web-1']}"), "UNKNOWN_COMMAND")
 
@@ -276,11 +278,11 @@ class Limits(AccessTest):
             self.assertEqual(other.ask("list-tube-used"), "USING default")
 
 class Held(AccessTest):
-    """A connection that is refused is closed later, so that a client which connects again at once
-    does so a few times in a second."""
+    """A refused connection is closed later: a client that reconnects immediately does so only a few
+    times per second."""
 
     def assert_slow(self, daemon, *replies, sends=b"", index=0):
-        """A client connects again as soon as its connection is closed."""
+        """Reconnects as soon as the connection is closed."""
         times = 5
         begin = time.monotonic()
         for _ in range(times):
@@ -297,7 +299,7 @@ class Held(AccessTest):
         self.assertEqual(self.login(daemon, "web-1").ask("use mail.out"), "USING mail.out")
 
     def test_a_stop_does_not_wait_for_it(self):
-        # No time passes in the server: a held connection is never due.
+        # No time passes in the server, so a held connection never expires.
         clock = StandingClock(self.directory)
         daemon = self.serve_roles(self.local(auth="token"), WEB, environment=clock.environment)
         clock.advance()
@@ -352,7 +354,7 @@ class Reload(AccessTest):
         self.assertEqual(self.login(daemon, "admin-1").ask("use x"), "USING x")
 
     def test_a_listener_takes_tokens_from_now_on(self):
-        """Clients that are connected stay as they are; new clients authenticate."""
+        """Connected clients are not affected; new clients authenticate."""
         daemon = self.serve_roles(self.local(), WEB, WORKER, ADMIN)
         old = self.connect(daemon)
         self.assertEqual(old.ask("use x"), "USING x")
@@ -419,7 +421,7 @@ class Log(AccessTest):
         self.assertEqual(len(daemon.lines_with("info admin command ")), 100)
         self.assertTrue(daemon.wait_for_line("warning admin commands left out of the log")
                         .endswith(" count=30"))
-        # Nothing is left out in the next second, and nothing is said about it.
+        # In the next second every line is logged, without a summary.
         self.assertEqual(admin.ask("kick 1"), "KICKED 0")
         clock.advance(2)
         self.assertEqual(admin.ask("kick 1"), "KICKED 0")

@@ -1,8 +1,8 @@
-"""The HTTP API of the real daemon: bodies, reservations, roles, requests of other sites, bounds, the
-stream of events, reloads, and clients of the queue beside many clients of the API, which
-bench/measure/api.py measures. That every operation works is tested by openapi_test.py; parameters,
-targets, waits and half requests by tests/api, tests/server and tests/loop; acknowledgements by
-tests/simulation."""
+"""The HTTP API of the real daemon: bodies, reservations, roles, requests of other sites, bounds,
+the stream of events, reloads, and clients of the queue next to many clients of the API (measured by
+bench/measure/api.py). openapi_test.py tests every operation; tests/api, tests/server and tests/loop
+test parameters, targets, waits and incomplete requests; tests/simulation tests acknowledgements.
+"""
 
 import base64
 import contextlib
@@ -100,13 +100,13 @@ class ApiTest(TlsTest):
         return plain
 
     def assert_healthy(self, daemon):
-        """Health is answered while other clients keep their connections."""
+        """Health checks are answered while other clients keep their connections."""
         with contextlib.closing(self.connection(daemon)) as connection:
             connection.request("GET", "/healthz")
             self.assertEqual(connection.getresponse().read(), b"ok\n")
 
     def connections(self, daemon):
-        """How many there are beside that which asks."""
+        """Returns the number of connections other than this query's."""
         client = Client(daemon.addresses[0])
         with contextlib.closing(client):
             return client.stats()["current-connections"] - 1
@@ -187,7 +187,7 @@ class Reservations(ApiTest):
               lambda: self.get(daemon, f"/jobs/{job}").json["state"] == "ready")
         until("the reservation to end",
               lambda: self.get(daemon, f"/reservations/{held['token']}").status == 404)
-        self.assertGreater(self.connections(daemon), 0)  # that of the first reservation
+        self.assertGreater(self.connections(daemon), 0)  # the connection of the first reservation
         until("the clients to be closed",
               lambda: clock.advance(1) or self.connections(daemon) == 0)
         self.assertEqual(self.get(daemon, f"/jobs/{job}").json["timeouts"], 1)
@@ -236,7 +236,7 @@ class Rights(ApiTest):
             self.assertEqual(answer.headers["WWW-Authenticate"], "Bearer")
         self.assert_problem(self.post(daemon, "/tubes/mail.a/jobs", b"x"), 401, "UNAUTHORIZED")
         self.assertEqual(self.get(daemon, "/server", token="ops").json["current-jobs-ready"], 0)
-        # The page itself is public, and so are the health checks; the metrics are not.
+        # The page itself and the health checks are public; the metrics are not.
         self.assertEqual(self.raw(daemon, "/").status, 200)
         self.assertEqual(self.raw(daemon, "/healthz").status, 200)
         self.assertEqual(self.raw(daemon, "/metrics").status, 401)
@@ -259,7 +259,7 @@ class Rights(ApiTest):
         wrong.sendall(b"GET /api/v1/server HTTP/1.1\r\nHost: localhost\r\n"
                       b"Authorization: Bearer tbd_wrong\r\n\r\n")
         daemon.wait_for_line("HTTP request refused")
-        # No time passes, and the right token of this address is answered.
+        # No time passes: the right token from this address is answered.
         self.assertEqual(self.get(daemon, "/server", token="ops").status, 200)
         self.assertEqual(select.select([wrong], [], [], 0)[0], [])
         clock.advance(1)
@@ -279,7 +279,7 @@ class Rights(ApiTest):
         self.assert_problem(self.get(daemon, "/settings", token="watcher"), 403, "DENIED")
         self.assert_problem(self.get(daemon, "/events", token="web"), 403, "DENIED")
         self.assert_problem(self.post(daemon, "/drain", token="watcher"), 403, "DENIED")
-        # A job of another tube is as if it did not exist.
+        # A job of another tube seems not to exist.
         self.assertEqual(self.get(daemon, f"/jobs/{job}", token="watcher").status, 200)
         self.assert_problem(self.get(daemon, f"/jobs/{other}", token="watcher"), 404, "NOT_FOUND")
         self.assert_problem(self.get(daemon, f"/jobs/{other}/body", token="watcher"), 404,
@@ -297,10 +297,10 @@ class Rights(ApiTest):
         held = self.post(daemon, "/tubes/mail.a/reserve", token="worker")
         self.assertEqual((held.status, held.json["id"], held.json["body"]), (201, job, "work"))
         path = f"/reservations/{held.json['token']}"
-        # Its role allows one connection, which the reservation has.
+        # The role allows one connection, which the reservation uses.
         self.assert_problem(self.post(daemon, "/tubes/mail.a/reserve", token="worker"), 507,
                             "OUT_OF_MEMORY")
-        # The token of a reservation is for its role.
+        # The token of a reservation is valid only for its role.
         self.assert_problem(self.ask(daemon, "DELETE", path, token="ops"), 404, "NOT_FOUND")
         self.assertEqual(self.post(daemon, path + "/release", token="worker").status, 200)
         self.assertEqual(self.get(daemon, f"/jobs/{job}", token="ops").json["pri"], 9)
@@ -475,7 +475,7 @@ class Events:
         return lines[0][len("event: "):-1], json.loads(lines[1][len("data: "):])
 
     def events(self, what):
-        """All events. Some arrive each second, so a read of the stream ends no hang."""
+        """Yields all events. Some arrive each second, so a missing event must not cause a hang."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             yield self.event()
@@ -488,7 +488,7 @@ class Events:
                 return data
 
     def until_tube(self, condition):
-        """The row of the first tube for which the condition is true."""
+        """Returns the row of the first tube for which the condition is true."""
         for event, data in self.events("the row of a tube"):
             self.test.assertIsNotNone(event, "the stream has ended")
             for row in data["tubes"] if event == "tubes" else ():
@@ -563,7 +563,8 @@ class Streams(ApiTest):
 
 
 class LoadTest(ApiTest):
-    """50 clients use the API at once, and read pages of 10,000 tubes; 4 read the stream of events."""
+    """50 clients use the API at once and read pages of 10,000 tubes; 4 read the stream of
+    events."""
 
     CLIENTS = 50
 
@@ -577,7 +578,8 @@ class LoadTest(ApiTest):
 
     @contextlib.contextmanager
     def load(self, daemon):
-        """The load runs in processes of its own: threads would delay the client of the queue."""
+        """The load runs in processes of its own, because threads would delay the client of the
+        queue."""
         self.daemon = daemon
         self.stop = multiprocessing.Event()
         self.requests = multiprocessing.Value("l", 0)

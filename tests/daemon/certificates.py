@@ -50,7 +50,7 @@ class Issued:
 
 
 class Authority:
-    """A certificate authority. Its files, and those that it issues, are in `directory`."""
+    """A certificate authority. Its files and the issued files are in `directory`."""
 
     def __init__(self, directory, name="test CA", issuer=None):
         self.directory = pathlib.Path(directory) / name.replace(" ", "-")
@@ -71,14 +71,14 @@ class Authority:
         self.ca = issuer.ca if issuer else self.own.certificate
 
     def intermediate(self, name="intermediate CA"):
-        """An authority whose certificate this authority has signed, and which has the same `ca`."""
+        """Returns an authority whose certificate this authority has signed, with the same `ca`."""
         return Authority(self.directory, name, issuer=self)
 
     def issue(self, name, names=(), client=False, days=10, not_before=None, not_after=None,
               key="ec"):
-        """A certificate with the common name `name` and the alternative names `names` ("DNS:…",
-        "IP:…", "email:…", "URI:…"), for a server or a client, with a new key: "ec" (P-256) or
-        "rsa" (2048 bits). Its dates are aware datetimes; by default it is valid now."""
+        """Issues a certificate with the common name `name` and the alternative names `names`
+        ("DNS:…", "IP:…", "email:…", "URI:…"), for a server or a client, with a new key: "ec"
+        (P-256) or "rsa" (2048 bits). Its dates are aware datetimes; by default it is valid now."""
         usage = "clientAuth" if client else "serverAuth"
         extensions = f"basicConstraints=CA:FALSE\nextendedKeyUsage={usage}\n"
         if names:

@@ -1,14 +1,14 @@
 """A cluster of tubed processes for the daemon's tests: on loopback, in temporary directories.
 
 `Cluster` writes the settings of its nodes, bootstraps the first, adds the others through the admin
-socket of a node, and can kill, stop, freeze and start each. The cluster holds the ports of its nodes
-(held_port()), so that no other process gets a port before its node starts or while the node is down.
+socket of a node, and can kill, stop, freeze and start each. The cluster holds the ports of its
+nodes (held_port()): no other process gets a port before its node starts or while the node is down.
 With `proxied`, the nodes reach each other through the proxies of cluster_net.py. `ClusterTest` is
 the base class of the tests.
 
-No wait has a bound other than that of harness.py, which is against hangs. The election timeout is
-the only time that a slow machine could exceed: it is long unless a test waits for elections, and such
-a test also passes if leadership moves more often than it wants.
+Only the bound of harness.py, against hangs, applies to waits. The election timeout is the only time
+that a slow machine could exceed. It is long unless a test waits for elections, and such a test also
+passes if leadership moves more often.
 """
 
 import contextlib
@@ -26,21 +26,22 @@ from harness import (SANITIZED, Client, Daemon, DaemonTest, as_dict, held_port, 
 
 NAMES = "abcdefg"
 # Election timeouts, in seconds. STEADY is the largest that a node accepts: no leader is replaced
-# because the machine or a disk is slow. With CALM a leader is replaced soon after a fault, and hardly
-# without one. With QUICK elections are frequent, as tests can bear whose clients are all those of Load.
+# because the machine or a disk is slow. With CALM a leader is replaced soon after a fault, and
+# hardly ever without one. With QUICK elections are frequent; tests bear that if they have only the
+# clients of Load.
 STEADY = 10.0
 CALM = 3.0
 QUICK = 1.5 if SANITIZED else 0.8
 EXIT_DAMAGED = 73
 EXIT_NOT_STORED = 74
 EXIT_REMOVED = 80
-# The keys of stats-job that do not depend on the moment. A job that is delayed, or held over, gets
-# ready by itself.
+# The keys of stats-job that do not depend on time. A job that is delayed or held over becomes ready
+# by itself.
 COMPARED = ("tube", "pri", "delay", "ttr", "releases", "buries", "kicks")
 
 
 class Node:
-    """A node, whether its process runs or not."""
+    """A node, running or not."""
 
     def __init__(self, cluster, name, directory=None):
         self.cluster, self.name = cluster, name
@@ -59,8 +60,8 @@ class Node:
         self.frozen = False
 
     def write_settings(self, cluster_mode=True, **more):
-        """The settings file. `more`: settings as section__key, which replace those of the cluster
-        of the test."""
+        """Writes the settings file. `more`: settings as section__key, which override the settings
+        of the test's cluster."""
         values = {
             "journal__directory": str(self.journal), "journal__segment_size": 1 << 20,
             "http__listen": f"unix:{self.http}"}
@@ -83,7 +84,7 @@ class Node:
     # --- The process
 
     def task(self, *flags):
-        """Runs a task of tubed with the node's settings: (exit code, stdout, stderr)."""
+        """Runs a task of tubed with the node's settings. Returns (exit code, stdout, stderr)."""
         return harness.run("--config", str(self.config), *flags)
 
     def bootstrap(self):
@@ -107,17 +108,17 @@ class Node:
         return self.daemon is not None and self.daemon.process.poll() is None
 
     def kill(self):
-        """SIGKILL. Returns when the process has ended."""
+        """Sends SIGKILL and waits for the end of the process."""
         self.daemon.kill()
 
     def stop(self):
-        """SIGTERM. Returns when it has exited, as it should."""
+        """Sends SIGTERM, waits, and checks that the node exits regularly."""
         self.daemon.process.terminate()
         code = self.daemon.wait()
         assert code == 0, (self.name, code, self.daemon.lines[-20:])
 
     def wait_for_exit(self, code):
-        """Waits until the process has ended by itself with this code."""
+        """Waits until the process ends by itself, and checks its exit code."""
         self.daemon.expected_code = code
         got = self.daemon.wait()
         assert got == code, (self.name, got, self.daemon.lines[-20:])
@@ -130,7 +131,7 @@ class Node:
         self.daemon.thaw()
         self.frozen = False
 
-    # --- What it says
+    # --- Status
 
     def ask(self, method, target, body=None):
         status, text = http_request(self.admin, method, target, body)
@@ -151,7 +152,7 @@ class Node:
         return status["role"] if status else None
 
     def serves(self):
-        """Whether it serves clients now."""
+        """True if the node serves clients now."""
         return (self.status() or {}).get("serves", False)
 
     def metrics(self):
@@ -165,7 +166,7 @@ class Node:
         return found
 
     def connect(self):
-        """A client of this node."""
+        """Returns a client of this node."""
         client = Client(self.client_address)
         self.cluster.test.addCleanup(client.close)
         return client
@@ -220,7 +221,7 @@ class Cluster:
             self.new_node(name)
 
     def held_address(self):
-        """HOST:PORT of a port that is held until the test ends."""
+        """Returns HOST:PORT with a port that is held until the test ends."""
         holder = held_port()
         self.test.addCleanup(holder.close)
         return "%s:%d" % holder.getsockname()
@@ -245,8 +246,8 @@ class Cluster:
         return [node.client_address for node in self]
 
     def start(self, **options):
-        """Bootstraps the first node, starts all, and adds the others. Returns when all vote, and
-        know it."""
+        """Bootstraps the first node, starts all nodes, and adds the others. Returns when all nodes
+        vote and know it."""
         first, *others = self
         first.bootstrap()
         first.start(**options)
@@ -256,14 +257,15 @@ class Cluster:
         for node in others:
             self.add(node)
         until("all nodes to vote", lambda: self.complete(self.nodes) or self.add_missing())
-        for node in self:  # the entry that made the last one a voter may not be committed yet
+        for node in self:  # the entry for the last voter may not be committed yet
             until(f"node {node.name} to have all as voters", lambda node=node: sum(
                 member["votes"] for member in (node.status() or {"members": []})["members"]
             ) == len(self.nodes))
         return self
 
     def end(self):
-        """Ends all nodes, one after the other: the leader first, while another can take over."""
+        """Ends all nodes, one after the other: the leader first, while another node can take
+        over."""
         leader = self.find_leader()
         running = [daemon for daemon in self.daemons if daemon.process.poll() is None]
         running.sort(key=lambda daemon: leader is None or daemon is not leader.daemon)
@@ -280,7 +282,7 @@ class Cluster:
 
     @staticmethod
     def end_last(daemon):
-        """If it leads, it would wait for another leader: a second signal ends that."""
+        """Ends the last node. If it leads, it waits for another leader until a second signal."""
         def passes_on():
             return len(daemon.lines_with("passing leadership on"))
         before = passes_on()
@@ -296,7 +298,7 @@ class Cluster:
     # --- Leaders and members
 
     def find_leader(self):
-        """The node that serves clients, or None."""
+        """Returns the node that serves clients, or None."""
         return next((node for node in self if node.serves()), None)
 
     def leader(self):
@@ -307,12 +309,12 @@ class Cluster:
         return [node for node in self if node is not leader and node.is_running()]
 
     def add(self, node):
-        """Adds a member; returns when the leader has accepted that."""
+        """Adds a member; returns when the leader has accepted the change."""
         self.change("/cluster/add", {"name": node.name, "address": node.address})
 
     def add_missing(self):
-        """Adds the nodes that the leader does not have: if leadership moves, the next leader may
-        not have an entry that the former accepted."""
+        """Adds the nodes that the leader does not have. If leadership moves, the next leader may
+        lack an entry that the previous leader accepted."""
         leader = self.find_leader()
         status = leader.status() if leader else None
         for node in self if status else ():
@@ -320,8 +322,8 @@ class Cluster:
                 self.add(node)
 
     def remove(self, name):
-        """Removes a member; returns when the leader no longer has it. A leader that is to be removed
-        asks the next leader to remove it, and gives up if none is elected soon."""
+        """Removes a member; returns when the leader no longer has it. A leader that is to be
+        removed asks the next leader to remove it, and gives up if no leader is elected soon."""
         asked = []
 
         def removed():
@@ -338,8 +340,9 @@ class Cluster:
         self.change("/cluster/transfer", {"name": name} if name else {})
 
     def change(self, path, body, repeated=False):
-        """Repeats a request while another change is under way or no node leads. The node that
-        accepts it may stop to lead before it answers: then the next request finds it done."""
+        """Repeats a request while another change is in progress or no node leads. The node that
+        accepts it may lose leadership before it answers; the next request then finds the change
+        done."""
         done = {"/cluster/add": 409, "/cluster/remove": 404}.get(path)
 
         def accepted():
@@ -356,8 +359,8 @@ class Cluster:
         until(f"{path} {body} to be accepted", accepted)
 
     def complete(self, names):
-        """The status of the leader, if these nodes are its members, and all vote and have
-        everything that is committed."""
+        """Returns the leader's status if its members are exactly these nodes, and all vote and have
+        every committed entry."""
         leader = self.find_leader()
         status = leader.status() if leader else None
         return status and sorted(m["name"] for m in status["members"]) == sorted(names) and all(
@@ -371,14 +374,14 @@ class Cluster:
                      lambda: self.complete(names))
 
     def wait_until_applied(self, nodes=None):
-        """Waits until these nodes have applied what is committed now."""
+        """Waits until these nodes have applied all entries committed so far."""
         index = self.leader().status()["committed"]
         for node in nodes or self:
             until(f"node {node.name} to apply entry {index}",
                   lambda node=node: (node.status() or {"applied": 0})["applied"] >= index)
 
     def hand_over(self, node):
-        """Makes a node the leader. A transfer may fail; then it is requested again."""
+        """Makes a node the leader. Repeats the transfer if it fails."""
         def leads():
             leader = self.find_leader()
             if leader not in (None, node):
@@ -389,7 +392,7 @@ class Cluster:
         until(f"node {node.name} to lead", leads)
 
     def jobs_of(self, node):
-        """All jobs, as this node shows them while it leads."""
+        """Returns all jobs, as this node shows them while it leads."""
         while True:
             self.hand_over(node)
             term = (node.status() or {}).get("term")
@@ -400,7 +403,7 @@ class Cluster:
                     raise
 
     def check_replicas(self):
-        """Each node that becomes the leader shows the same jobs; returns them."""
+        """Checks that each node shows the same jobs when it leads; returns the jobs."""
         self.wait_for_voters(node.name for node in self if node.is_running())
         first, *others = [self.jobs_of(node) for node in self if node.is_running()]
         for other in others:
@@ -408,14 +411,14 @@ class Cluster:
         return first
 
     def exchange(self, times):
-        """A pause: each node that runs answers some requests. It is longer on a slower machine."""
+        """A pause: each running node answers some requests. It is longer on a slower machine."""
         for _ in range(times):
             for node in self:
                 node.status()
 
     def wait_until_felt(self, leader, followers):
         """Waits until a leader has missed some followers for longer than the election timeout, or
-        does not lead any more."""
+        no longer leads."""
         def felt():
             status = leader.status()
             return not status or not status["serves"] or all(
@@ -425,7 +428,7 @@ class Cluster:
         until(f"{leader.name} to miss {followers}", felt)
 
     def check_journals(self):
-        """Stops all nodes; each journal is whole."""
+        """Stops all nodes, and checks that each journal is intact."""
         for node in self:
             if node.is_running():
                 node.stop()
@@ -435,7 +438,7 @@ class Cluster:
     # --- Clients
 
     def connect(self):
-        """A client of the node that serves."""
+        """Returns a client of the node that serves."""
         def connected():
             leader = self.find_leader()
             if not leader:
@@ -468,7 +471,7 @@ class ClusterTest(DaemonTest):
         return report
 
     def assert_clean(self, report):
-        """The load has found no problem."""
+        """Checks that the load has found no problem."""
         self.assertEqual(report["problem_count"], 0, "\n" + "\n".join(report["problems"]))
         self.assertGreater(report.get("count_inserted", 0), 0, report)
 
@@ -478,7 +481,7 @@ class ClusterTest(DaemonTest):
 
 
 def one_error_line(errors):
-    """The only line on stderr that is not a log line."""
+    """Returns the only line on stderr that is not a log line."""
     lines = [line for line in errors.splitlines() if line.startswith("tubed: ")]
     assert len(lines) == 1, errors
     return lines[0]

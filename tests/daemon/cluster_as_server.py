@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A cluster that is run like a single tubed: `cluster_as_server.py --listen unix:PATH [FLAG…]`.
 
-The other flags are those of every node. $TUBED_CLUSTER_NODES is the number of nodes. This process
-becomes the first node, which leads. Its socket gets the name PATH when all nodes vote, so that a
-program that waits for the socket begins with a complete cluster, to which no client has connected.
-The other nodes end with this process, also if it is killed. Everything is in the directory of PATH.
+The other flags apply to every node. $TUBED_CLUSTER_NODES is the number of nodes. This process
+becomes the first node, which leads. Its socket gets the name PATH when all nodes vote: a program
+that waits for the socket starts with a complete cluster, to which no client has connected. The
+other nodes end with this process, even if it is killed. All files are in the directory of PATH.
 """
 
 import http.client
@@ -17,7 +17,7 @@ from harness import PROGRAM, held_port, http_request, until
 
 
 def request(path, method, target, body=None):
-    """An exchange by HTTP over a unix socket: (status, JSON), or (0, {}) while nothing answers."""
+    """An HTTP exchange over a unix socket: (status, JSON), or (0, {}) without an answer."""
     try:
         status, text = http_request(path, method, target, body)
     except (OSError, http.client.HTTPException):
@@ -30,7 +30,7 @@ class Node:
         self.path = f"{directory}/{name}"
         os.mkdir(self.path)
         self.name, self.admin, self.http = name, f"{self.path}/admin", f"{self.path}/http"
-        self.holder = held_port()  # until form_cluster() ends; then all nodes listen
+        self.holder = held_port()  # held until form_cluster() ends; all nodes listen then
         self.address = "%s:%d" % self.holder.getsockname()
         self.command = [
             PROGRAM, "--listen", f"unix:{self.path}/clients",
@@ -44,7 +44,7 @@ class Node:
 
 
 def form_cluster(path, first, others):
-    """Runs in a child, beside the process that becomes the first node."""
+    """Runs in a child of the process that becomes the first node."""
     until("the first node to serve", lambda: request(first.http, "GET", "/leader")[0] == 200)
     for node in others:
         until(f"node {node.name} to wait", lambda node=node: node.status().get("role") == "waiting")
@@ -64,7 +64,7 @@ def main():
     first, *others = [Node(directory, name, flags)
                       for name in "abcde"[:int(os.environ.get("TUBED_CLUSTER_NODES", "1"))]]
     subprocess.run([*first.command, "--cluster-bootstrap"], check=True, stdout=subprocess.DEVNULL)
-    for node in others:  # they end with this process, also by SIGKILL
+    for node in others:  # they end with this process, even by SIGKILL
         subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *node.command],
                          stdin=subprocess.DEVNULL)
     if os.fork() == 0:

@@ -1,4 +1,4 @@
-"""The checker of the promises of a cluster: it judges the commands that clients send, and the replies.
+"""The checker of a cluster's promises: it judges the commands that clients send, and the replies.
 
 Jobs are independent of each other, so each rule is about one job, and each event is checked in
 constant time:
@@ -16,9 +16,9 @@ constant time:
 
 A command without a reply was done or was not. `Checker` is called with the events in the order in
 which the clients process them; times are of the monotonic clock. An *epoch* is the time of one
-leader, by its term. Because a leader answers only while no other leader does, the next leader has
-begun after the newest command that the former leader has answered was sent: hold_grace counts from
-there.
+leader, identified by its term. A leader answers only while no other leader does. So the next leader
+took over after the newest command that the previous leader answered was sent; hold_grace counts
+from that time.
 """
 
 import collections
@@ -29,7 +29,7 @@ MOST_PROBLEMS = 50
 
 
 def body_of(serial, size=0):
-    """The body of a job, which follows from its serial number and its size."""
+    """Returns the body of a job, which depends on its serial number and its size."""
     return (b"%d " % serial).ljust(size, b".")
 
 
@@ -39,7 +39,7 @@ def serial_of(body):
 
 
 def safe(seconds):
-    """A duration that no clock has measured as passed."""
+    """A part of a duration that has not passed on any clock."""
     return seconds * (1 - SKEW) - SLACK
 
 
@@ -51,12 +51,12 @@ class Put:
         self.size, self.tube, self.priority, self.ttr = size, tube, priority, ttr
         self.sends = 0
         self.open = 0  # sends without a reply
-        self.ids = []  # of the jobs that have it
+        self.ids = []  # jobs with this body
         self.acknowledged = 0
 
 
 class Hold:
-    """A reservation. `base`: it lasts until the TTR after this time, at least."""
+    """A reservation. It lasts at least until the TTR after `base`."""
     __slots__ = ("client", "connection", "epoch", "base", "arrived", "ttr", "ended", "connected",
                  "given_up")
 
@@ -65,7 +65,7 @@ class Hold:
         self.base, self.arrived, self.ttr = base, arrived, ttr
         self.ended = False  # a command that ends it was sent
         self.connected = True
-        self.given_up = False  # the client has closed the connection itself
+        self.given_up = False  # the client itself closed the connection
 
 
 class Job:
@@ -74,14 +74,14 @@ class Job:
     def __init__(self, serial):
         self.serial = serial
         self.acknowledged = None  # when INSERTED arrived
-        self.deletes = 0  # that were sent and not answered NOT_FOUND
+        self.deletes = 0  # sent deletes, except those answered NOT_FOUND
         self.hold = None
         self.counters = None
         self.counted = 0.0  # when the reply with `counters` arrived
 
 
 class End:
-    """A delete, release, bury or touch under way, and what it may rely on."""
+    """A delete, release, bury or touch in progress, and what it may rely on."""
     __slots__ = ("kind", "client", "connection", "id", "sent", "hold", "right")
 
     def __init__(self, kind, client, connection, job_id, sent, hold, right):
@@ -97,7 +97,7 @@ class Checker:
         self.puts = {}
         self.jobs = {}
         self.gone = {}  # ids: when DELETED arrived
-        self.answered = {}  # epochs: when the newest command that was answered in it was sent
+        self.answered = {}  # epochs: send time of the newest command answered in it
         self.held = collections.defaultdict(set)  # connections: ids
         self.newest_id = 0  # acknowledged
         self.last_serial = 0
@@ -114,13 +114,13 @@ class Checker:
     # --- Puts
 
     def new_put(self, size, tube, priority, ttr):
-        """A serial number for a body that was never put before."""
+        """Returns a serial number for a body that was never put before."""
         self.last_serial += 1
         self.puts[self.last_serial] = Put(size, tube, priority, ttr)
         return self.last_serial
 
     def put_sent(self, serial):
-        """Returns the newest id that was acknowledged: the new job's id is larger."""
+        """Returns the newest acknowledged id; the id of the new job is larger."""
         put = self.puts[serial]
         put.sends += 1
         put.open += 1
@@ -128,7 +128,7 @@ class Checker:
         return self.newest_id
 
     def put_refused(self, serial):
-        """The put had a reply other than INSERTED: there is no job."""
+        """The put had a reply other than INSERTED: it made no job."""
         put = self.puts[serial]
         put.open -= 1
         put.sends -= 1
@@ -151,7 +151,7 @@ class Checker:
             job.acknowledged = arrived
 
     def identify(self, job_id, serial):
-        """The job with this id, whose body has this serial number."""
+        """Returns the job with this id, whose body has this serial number."""
         job = self.jobs.get(job_id)
         if job:
             if job.serial != serial:
@@ -163,7 +163,7 @@ class Checker:
                          serial > self.last_serial else
                          f"is doubled: body {serial} was put once, and its job is deleted")
             return None
-        if job_id in put.ids:  # it is deleted
+        if job_id in put.ids:  # it was deleted
             return None
         put.ids.append(job_id)
         if len(put.ids) > 1:
@@ -175,7 +175,7 @@ class Checker:
         return job
 
     def seen(self, job_id, body, sent):
-        """A reply shows the job. Returns it, or None if it cannot be."""
+        """Takes a reply that shows the job. Returns the job, or None if it cannot exist."""
         gone = self.gone.get(job_id)
         if gone is not None:
             if gone < sent:
@@ -193,12 +193,12 @@ class Checker:
     # --- Holders
 
     def reply(self, epoch, sent):
-        """Some command that was sent then has been answered."""
+        """A command that was sent at this time was answered."""
         if sent > self.answered.get(epoch, 0.0):
             self.answered[epoch] = sent
 
     def lasts_until(self, hold, epoch):
-        """Until when a leader of `epoch` protects the reservation, at least."""
+        """The time until which a leader of `epoch` protects the reservation, at least."""
         until = hold.base + safe(hold.ttr)
         if epoch == hold.epoch:
             return until if hold.connected else 0.0
@@ -225,7 +225,7 @@ class Checker:
         self.held[connection].add(job_id)
 
     def connection_ended(self, connection, given_up):
-        """`given_up`: the client has closed it; otherwise the server has."""
+        """`given_up`: the client closed the connection; otherwise the server did."""
         for job_id in self.held.pop(connection, ()):
             job = self.jobs.get(job_id)
             if job and job.hold and job.hold.connection == connection:
@@ -233,7 +233,7 @@ class Checker:
                 job.hold.given_up = given_up
 
     def end_sent(self, kind, client, connection, job_id, sent):
-        """A client sends delete, release, bury or touch. Returns what end_reply() needs."""
+        """A client sends delete, release, bury or touch. Returns the argument of end_reply()."""
         job = self.jobs.get(job_id)
         hold = job.hold if job else None
         right = bool(hold and hold.client == client and not hold.ended)
@@ -284,7 +284,7 @@ class Checker:
             self.held[job.hold.connection].discard(end.id)
         del self.jobs[end.id]
         put = self.puts[job.serial]
-        # A body that cannot appear again is forgotten.
+        # Forgets a body that cannot appear again.
         if not put.open and put.sends == put.acknowledged and all(i in self.gone for i in put.ids):
             del self.puts[job.serial]
 
@@ -304,7 +304,7 @@ class Checker:
                                  f"term {hold.epoch}, and lasts "
                                  f"{self.lasts_until(hold, epoch) - arrived:.1f} s more at least")
 
-    # --- What the clients look at
+    # --- Peeks and stats of the clients
 
     def found(self, job_id, body, sent):
         self.seen(job_id, body, sent)
@@ -336,7 +336,7 @@ class Checker:
     # --- At the end
 
     def check_jobs(self, found):
-        """`found`: the bodies of all jobs of the server, by id; each was read at the end."""
+        """`found`: the bodies of all jobs of the server at the end, by id."""
         for job_id, body in found.items():
             if job_id in self.gone:
                 self.problem(job_id, "is back: it was deleted")

@@ -1,4 +1,4 @@
-"""Histories that violate one rule of the checker each, and histories that violate none.
+"""Histories that each violate one rule of the checker, and correct histories.
 
 `History` makes a checker's events from one line for each exchange, with times in seconds.
 """
@@ -22,7 +22,7 @@ class History:
         self.now += seconds
 
     def exchange(self):
-        """An exchange that takes 1 ms: when its command was sent. The reply arrives now."""
+        """An exchange that takes 1 ms. Returns when its command was sent; the reply arrives now."""
         sent = self.now + 0.001
         self.now += 0.002
         self.checker.reply(self.epoch, sent)

@@ -1,8 +1,8 @@
 """The clients of the load (cluster_load.py): producers, workers, and client 0, which always puts.
 
 `Connection` is one connection to one node: it sends, and parses the replies. `Client` connects,
-sends a batch of commands, and sends the next when all replies have arrived. Every event goes to the
-checker.
+sends a batch of commands, and sends the next when all replies have arrived. The checker gets every
+event.
 """
 
 import collections
@@ -16,9 +16,9 @@ from harness import as_dict, parse_reply
 
 TUBES = [b"load-%d" % number for number in range(4)]
 TTR = 100
-MOST_LIVE = 2000  # jobs, above which producers only look at jobs
-# Clients give a connection up when no reply comes: the node may be stopped or cut off. A client waits
-# twice as long after each time, so that it is served in the end, however slow the machine is.
+MOST_LIVE = 2000  # with more jobs, producers only look at jobs
+# Clients abandon a connection without replies, because the node may be stopped or cut off. A client
+# waits twice as long after each time: it is finally served, however slow the machine is.
 GREETING_SECONDS = 0.4
 REPLY_SECONDS = 1.0
 RETRY_SECONDS = 0.05
@@ -40,7 +40,7 @@ class Connection:
         Connection.numbers += 1
         self.number = Connection.numbers
         self.client, self.node = client, node
-        self.epoch = None  # not known before the reply to stats
+        self.epoch = None  # unknown before the reply to stats
         self.input, self.output = bytearray(), bytearray()
         self.in_flight = collections.deque()
         family, address = client.load.addresses[node]
@@ -78,7 +78,7 @@ class Connection:
             self.client.load.selector.modify(self.socket, events, self)
 
     def on_events(self, events):
-        """False: the connection has ended."""
+        """Returns False if the connection has ended."""
         if not self.connected:
             if self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                 return False
@@ -128,7 +128,7 @@ class Client:
         self.checker, self.dice = load.checker, load.dice
         self.tube = TUBES[number % len(TUBES)]
         self.connection = None
-        self.tried = 0  # addresses, since a connection served
+        self.tried = 0  # addresses since the last connection that served
         self.lost_puts = []  # serial numbers
         self.slowness = 1
 
@@ -164,7 +164,7 @@ class Client:
             self.checker.connection_ended(connection.number, given_up)
             if not given_up:
                 self.load.counts["ended"] += 1
-            # The node has stopped to answer, so the next address is tried first.
+            # The node no longer answers, so the next address is tried first.
             if self.load.serving == connection.node and given_up:
                 self.load.serving = (connection.node + 1) % len(self.load.addresses)
                 self.tried = 0
@@ -236,7 +236,8 @@ class Client:
             put.priority, delay, put.ttr, len(body), body))
 
     def add_look(self, add):
-        """Looks at one of the load's own jobs: the server may have others, put before the load began."""
+        """Looks at a job of the load: the server may have other jobs, put before the load
+        started."""
         if not self.load.recent:
             return
         job_id = self.dice.choice(self.load.recent)
@@ -363,7 +364,7 @@ class Worker(Client):
         if kinds == ("touch",):
             self.held.append(job_id)
         elif kinds == ("bury",):
-            self.buried.append(job_id)  # kicked in the next batch, also if no reply arrives
+            self.buried.append(job_id)  # kicked in the next batch, even without a reply
 
     def on_reserved(self, job_id):
         self.held.append(job_id)
@@ -377,11 +378,11 @@ class Worker(Client):
         if command.kind == "kick-job":
             self.buried.append(command.detail)
         elif command.kind == "end" and command.detail.kind == "delete":
-            self.held.append(command.detail.id)  # deleted again
+            self.held.append(command.detail.id)  # to be deleted again
 
     def lose_connection(self, given_up):
         if given_up:
-            self.held.clear()  # the server gives them to others
+            self.held.clear()  # the server gives them to other clients
         super().lose_connection(given_up)
 
 

@@ -2,7 +2,7 @@
 commands compared with beanstalkd.
 
 Each transcript plays on a cluster of its own (cluster_as_server.py), of one node and of three.
-Without TUBED_FULL half of the transcripts play on one node, and a part of them on three. TUBED_WIRE_RUN
+Without TUBED_FULL, half of the transcripts play on one node and fewer on three. TUBED_WIRE_RUN
 names the player of transcripts.
 """
 
@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TRANSCRIPTS = HERE.parent / "wire"
 PLAYER = os.environ.get("TUBED_WIRE_RUN", "build/dev/tests/wire/wire_run")
 FULL = bool(os.environ.get("TUBED_FULL"))
-# The lines that a cluster answers differently, by design: the line, its pattern, and the reason.
+# The lines that a cluster answers differently by design: the line, its replacement, and the reason.
 DIFFERENT = (
     (r"^(\w+<\| (?:file|binlog-[a-z-]+): )0$", r"\1{int}",
      "A node has a journal, and the transcripts are of servers without one."),

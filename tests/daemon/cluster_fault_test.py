@@ -2,7 +2,7 @@
 are full or damaged, and nodes that do not belong to the cluster.
 
 The checker of the load judges every reply. The tests with a full disk need mounts, so the program
-starts itself again in a private mount namespace; if that is not allowed, it skips them.
+restarts itself in a private mount namespace; if that is not allowed, it skips them.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from cluster import CALM, EXIT_DAMAGED, QUICK, Cluster, ClusterTest, one_error_l
 from harness import Client, until
 from journal_full_test import PRIVATE, go_private
 
-# The election timeout of tests in which followers are missed for longer, and the leader stays.
+# The election timeout of tests in which followers are missed for longer and the leader stays.
 MISSED = 5.0
 SEED = int(os.environ.get("TUBED_FAULT_SEED", str(random.randrange(1 << 32))))
 
@@ -49,7 +49,7 @@ class Stopped(Fault):
             for reader in readers:
                 self.assertEqual(reader.ask("use default"), "USING default")
             old.freeze()
-            # The kernel takes the requests; the server will find them when it goes on.
+            # The kernel accepts the requests; the server finds them when it continues.
             for reader, request in zip(readers, (
                     b"peek %d\r\n" % job, b"stats-job %d\r\n" % job, b"delete %d\r\n" % kept,
                     b"put 0 0 9 1\r\nx\r\n", b"reserve-job %d\r\n" % job)):
@@ -111,7 +111,7 @@ class Stopped(Fault):
         until("the lease to end", lambda: not leader.status()["lease_ms"])
         with contextlib.suppress(ConnectionError):
             client.send(b"peek %d\r\n" % job)
-        # The leader closes its clients, and has answered nothing.
+        # The leader closes its clients without an answer.
         self.assertEqual((client.rest(), writer.rest()), (b"", b""))
         self.assertFalse(leader.serves())
         for follower in followers:
@@ -158,7 +158,7 @@ class Links(Fault):
         self.assertNotIn("count_ended", self.stop_load(load))
 
     def test_cuts_of_one_direction(self):
-        """The cluster goes on without any single direction, and without all directions to or
+        """The cluster keeps working without any single direction, and without all directions to or
         from the leader."""
         cluster, net, load = self.start_cluster(election=QUICK)
         names = cluster.names()
@@ -221,7 +221,7 @@ class Links(Fault):
 
 
 class FullDisk(Fault):
-    MEGABYTES = 300  # the raft log makes its files ahead of need
+    MEGABYTES = 300  # the raft log preallocates its files
 
     def start_cluster(self):
         if not os.environ.get(PRIVATE):
@@ -235,7 +235,7 @@ class FullDisk(Fault):
         return cluster.start()
 
     def occupy(self, node):
-        """Takes all space of the node's disk."""
+        """Uses all space of the node's disk."""
         with open(node.journal / "another", "ab") as file:
             for size in (1 << 20, 1 << 12, 1):
                 with contextlib.suppress(OSError):
@@ -246,7 +246,7 @@ class FullDisk(Fault):
         (node.journal / "another").unlink()
 
     def put_many(self, client, count):
-        """Puts jobs of 20 kB; returns the ids. Every reply is INSERTED."""
+        """Puts jobs of 20 kB, all of which must be inserted; returns the ids."""
         body = b"x" * 20_000
         ids = []
         for _ in range(count // 10):
@@ -256,7 +256,7 @@ class FullDisk(Fault):
         return [int(line.split()[1]) for line in ids]
 
     def fill(self, client):
-        """Puts until a put is refused; returns the ids."""
+        """Puts jobs until a put is refused; returns the ids."""
         body = b"x" * 20_000
         ids = []
         for _ in range(100_000):
@@ -346,7 +346,7 @@ class FullDisk(Fault):
 
 
 class Damage(Fault):
-    """Bits that flip on the disk of a node that is down."""
+    """Flipped bits on the disk of a node that is down."""
 
     def setUp(self):
         super().setUp()
@@ -356,7 +356,7 @@ class Damage(Fault):
         self.stop_load(load)
         self.node = self.cluster.followers()[0]
         self.cluster.wait_until_applied()
-        self.node.stop()  # it syncs the journal and seals the raft log
+        self.node.stop()  # syncs the journal and seals the raft log
 
     def flip(self, path, offset):
         data = bytearray(path.read_bytes())
@@ -367,7 +367,7 @@ class Damage(Fault):
         code, _, errors = self.node.task()
         self.assertEqual(code, EXIT_DAMAGED, errors)
         self.assertIn(path.name, one_error_line(errors))
-        client = self.cluster.connect()  # the others go on
+        client = self.cluster.connect()  # the other nodes continue
         self.assertTrue(client.ask("put 0 0 9 1\r\nx").startswith("INSERTED"))
 
     def test_a_bit_of_the_raft_log(self):
@@ -395,7 +395,7 @@ class Damage(Fault):
 
 class Strangers(Fault):
     def test_a_node_of_another_cluster(self):
-        """The other cluster has a node that listens where this one expects a member."""
+        """A node of another cluster listens where this cluster expects a member."""
         cluster = Cluster(self).start()
         load = self.start_load(cluster, clients=10)
         leader = cluster.leader()
@@ -433,7 +433,7 @@ class Strangers(Fault):
         self.assertEqual(len(cluster.leader().status()["members"]), 3)
 
     def test_a_node_with_the_name_of_another_is_not_taken(self):
-        """The cluster adds d, and a node that is called x answers at the address."""
+        """The cluster adds d, but a node named x answers at the address."""
         cluster = Cluster(self).start()
         other = cluster.new_node("d", cluster__name="x")
         other.start()

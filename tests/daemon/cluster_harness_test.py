@@ -17,14 +17,14 @@ from harness import SECONDS, DaemonTest, held_port, until
 
 
 def hello(name):
-    """A frame that begins like a Hello."""
+    """A frame with the beginning of a Hello."""
     address = name.encode() + b"@127.0.0.1:1"
     rest = struct.pack("<IBB38xI", 0, 1, 16, len(address)) + address + bytes(8)
     return struct.pack("<I", len(rest)) + rest
 
 
 class Echo:
-    """A server that records what arrives, and sends it back."""
+    """A server that records its input and sends it back."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -120,7 +120,7 @@ class NetTest(unittest.TestCase):
         stream.sendall(b"answer")
         until("the bytes to arrive", lambda: self.arrived() == before + 6)
         until("the answer to be sent", lambda: self.echo.echoed == before + 6)
-        # The proxy has one thread: it has had the answer before it passes the next bytes.
+        # The proxy has one thread, so it has received the answer before it forwards the next bytes.
         self.exchange(other, b"passes")
         stream.setblocking(False)
         self.assertRaises(BlockingIOError, stream.recv, 1)
@@ -169,13 +169,13 @@ class PortTest(unittest.TestCase):
                 with socket.create_server(address) as listener:
                     socket.create_connection(address).close()
                     listener.accept()[0].close()
-            with socket.socket() as other:  # it does not share addresses
+            with socket.socket() as other:  # a socket without SO_REUSEADDR
                 self.assertRaises(OSError, other.bind, address)
 
 
 class ClientTest(unittest.TestCase):
     def test_a_producer_looks_at_jobs_of_the_load_only(self):
-        """Job 1 may be a job that the server had before."""
+        """Job 1 may have existed before the load."""
         load = types.SimpleNamespace(checker=Checker(), dice=random.Random(1), recent=[])
         producer = Producer(load, 2)
         looks = []

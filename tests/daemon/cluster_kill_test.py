@@ -1,8 +1,8 @@
 """kill -9 of the nodes of a cluster, under load.
 
-No acknowledged job is lost, none that was deleted comes back, none has two holders, and no job is
-there twice unless its put was sent twice. After each kill the load gets further: a put that is sent
-after it is acknowledged. bench/measure/failover.py measures how long that takes.
+No acknowledged job is lost, no deleted job comes back, no job has two holders, and no job exists
+twice unless its put was sent twice. After each kill the load continues: a put sent after the kill
+is acknowledged. bench/measure/failover.py measures how long that takes.
 
 TUBED_KILLS is the number of kills of the leader; the other tests kill in proportion to it.
 """
@@ -36,7 +36,7 @@ class Kill(ClusterTest):
         return report
 
     def pause(self, load):
-        """Kills come at any moment of the load, and not in step with it."""
+        """Lets kills come at any moment of the load."""
         load.more_puts(self.dice.randrange(300))
 
     def test_kills_of_the_leader(self):
@@ -67,7 +67,7 @@ class Kill(ClusterTest):
             follower.start(wait=False)
             cluster.wait_for_voters()
         report = self.stop_load(load)
-        # Nothing happened to the leader.
+        # The leader is not affected.
         self.assert_same_leader(leader, term)
         self.assertNotIn("count_ended", report)
         cluster.check_replicas()
@@ -94,7 +94,7 @@ class Kill(ClusterTest):
         cluster.check_journals()
 
     def test_kills_of_any_nodes(self):
-        """Also of a majority, of a node that starts, and of the new leader at once."""
+        """Including a majority, a starting node, and a new leader."""
         cluster = Cluster(self, election=QUICK).start()
         load = self.start_load(cluster)
         for _ in range(max(5, KILLS // 2)):

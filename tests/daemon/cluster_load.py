@@ -2,13 +2,14 @@
 
 `Load` starts this file as a program and controls it with lines of JSON. The program has one loop
 with all clients, plain sockets, and the checker (cluster_checker.py) that judges each reply. A
-client connects to the node that was seen to serve last; if a connection is refused or ends, it tries
-the next address at once, and after all addresses it waits a moment. Each put has a serial number in
-its body. A put without a reply is sent again with the same number, so that jobs that exist twice are
-counted.
+client connects to the node that last served; if a connection is refused or ends, it tries the next
+address immediately, and after all addresses it waits a moment. Each put has a serial number in its
+body. A put without a reply is sent again with the same number, which allows jobs that exist twice
+to be counted.
 
 Client 0 always puts, one job at a time: next_put() waits for it. The others are producers, workers
-(which delete, release, bury, touch and kick what they have reserved), and workers that wait. A worker whose connection the server has ended goes on with its jobs on the next
+(which delete, release, bury, touch and kick the jobs that they have reserved), and workers that
+wait. A worker whose connection was ended by the server continues with its jobs on the next
 connection.
 """
 
@@ -107,7 +108,7 @@ class Program:
             getattr(self, "order_" + order.pop("order"))(**order)
 
     def order_next_put(self, after):
-        """Answers when a put that was sent after this time was acknowledged."""
+        """Answers when a put that was sent after this time is acknowledged."""
         for sent, arrived in self.acknowledged:
             if sent > after:
                 self.answer(put=arrived)
@@ -148,8 +149,8 @@ class Program:
         self.done = True
 
     def read_all_jobs(self, seconds):
-        """The bodies of all jobs, by id, as the node that serves has them. A node that sends
-        nothing for some seconds does not serve."""
+        """Reads the bodies of all jobs from the serving node, by id. A node that sends nothing for
+        some seconds does not serve."""
         family, address = self.addresses[self.serving]
         with socket.socket(family, socket.SOCK_STREAM) as stream:
             stream.settimeout(seconds)
@@ -194,7 +195,7 @@ class ReplyReader:
 
 
 class Load:
-    """The load as a test uses it: a process, and the methods that control it."""
+    """The load as used by a test: a process, and the methods that control it."""
 
     def __init__(self, addresses, clients=50, think=0.02, grace=10.0, seed=None):
         self.seed = random.randrange(1 << 32) if seed is None else seed
@@ -221,12 +222,12 @@ class Load:
         return json.loads(answer)
 
     def next_put(self, after=None):
-        """Waits until a put was acknowledged that was sent after this time (of time.monotonic()),
-        or from now on; returns when."""
+        """Waits until a put that was sent after this time (of time.monotonic(); default: now) is
+        acknowledged. Returns when the acknowledgement arrived."""
         return self.ask("next_put", after=time.monotonic() if after is None else after)["put"]
 
     def more_puts(self, count):
-        """Waits until some more puts were acknowledged, of all clients."""
+        """Waits until some more puts of any client are acknowledged."""
         enough = self.report().get("count_inserted", 0) + count
         until(f"{count} more puts", lambda: self.report().get("count_inserted", 0) >= enough)
 

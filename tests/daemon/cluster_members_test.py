@@ -1,5 +1,6 @@
-"""The members of a cluster change: bootstrap, add, remove, replace, leave, recover, backup, and the
-orderly change of the leader."""
+"""Changes of a cluster's members: bootstrap, add, remove, replace, leave, recover, backup, and
+orderly changes of the leader.
+"""
 
 import shutil
 import time
@@ -12,7 +13,7 @@ from metrics_test import check_page
 
 class Members(ClusterTest):
     def put_all_states(self, client):
-        """Puts jobs and leaves them in every state, and pauses a tube."""
+        """Leaves jobs in every state, and pauses a tube."""
         for tube in ("one", "two"):
             client.ask(f"use {tube}")
             client.ask(f"watch {tube}")
@@ -43,7 +44,7 @@ class Members(ClusterTest):
         before = first.all_jobs()
         self.end(single)
         first.write_settings()
-        code, _, errors = first.task()  # it has jobs and no state of a node
+        code, _, errors = first.task()  # the directory has jobs but no state of a node
         self.assertEqual(code, EXIT_DAMAGED, errors)
         self.assertIn("--cluster-bootstrap", one_error_line(errors))
 
@@ -61,7 +62,7 @@ class Members(ClusterTest):
             cluster.wait_for_voters([n for n in cluster.names() if n in ("a", "c") and n > name] +
                                     ["a"])
         code, _, errors = first.task("--cluster-leave")
-        self.assertNotEqual(code, 0)  # it runs
+        self.assertNotEqual(code, 0)  # the node runs
         first.stop()
         code, _, errors = first.task("--cluster-leave")
         self.assertEqual(code, 0, errors)
@@ -106,7 +107,7 @@ class Members(ClusterTest):
         new = survivor.status()
         self.assertEqual([m["name"] for m in new["members"]], ["a"])
         self.assertNotEqual(new["cluster"], old["cluster"])
-        # A node of the lost majority does not come back.
+        # A node of the lost majority is not accepted.
         lost.start(wait=False)
         survivor.daemon.wait_for_line("another node was not accepted")
         self.assertFalse(lost.serves())
@@ -145,7 +146,7 @@ class Members(ClusterTest):
         cluster.check_journals()
 
     def test_a_voter_that_has_lost_its_disk_is_not_taken_back(self):
-        """It has forgotten its votes, and the entries that it has acknowledged."""
+        """The node has lost its votes, and entries that it acknowledged."""
         cluster = Cluster(self).start()
         node = cluster.followers()[0]
         node.kill()
@@ -179,7 +180,7 @@ class Members(ClusterTest):
 
     def remove(self, cluster, node):
         cluster.remove(node.name)
-        # It ends by itself, with one clear line, and with a code after which systemd does not start it.
+        # It exits with one clear line, and with a code after which systemd does not restart it.
         node.wait_for_exit(EXIT_REMOVED)
         self.assertTrue(node.daemon.lines_with("removed"), node.daemon.lines[-5:])
         del cluster.nodes[node.name]
@@ -282,8 +283,8 @@ class Members(ClusterTest):
     # --- Backup
 
     def wait_for_the_journal(self, node):
-        """Waits until the files have what the node has applied. One write may be under way, and the
-        load makes the next."""
+        """Waits until the journal has what the node has applied: one write may be in progress, and
+        the load causes the next."""
         def writes():
             return node.metrics()["tubed_journal_commits_total"]
         enough = writes() + 2
@@ -346,7 +347,7 @@ class Members(ClusterTest):
         cluster.check_replicas()
 
     def lose_the_leader_of_a_held_job(self, grace):
-        """Returns (a client of the next leader, the job, when it was reserved at the earliest)."""
+        """Returns (a client of the next leader, the job, the earliest time of its reservation)."""
         cluster = Cluster(self, settings={"cluster__hold_grace": grace}, election=CALM).start()
         worker = cluster.connect()
         job = worker.put(b"x", ttr=1000)
@@ -363,7 +364,7 @@ class Members(ClusterTest):
         self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
 
     def test_held_jobs_are_ready_after_the_grace(self):
-        # A grace that is longer than an election: another leader has the job first.
+        # The grace is longer than an election, so another leader has the job first.
         worker, job, reserved = self.lose_the_leader_of_a_held_job("8s")
         self.assertEqual(worker.reserve("reserve-with-timeout 600"), (job, b"x"))
         self.assertGreater(time.monotonic() - reserved, 7.9)

@@ -2,11 +2,11 @@
 
 Each node has an address of its own for the other nodes, on which a proxy listens. A connection
 begins with a frame that names the caller (`Hello`, docs/cluster-protocol.md), so the proxy knows
-which two nodes it connects, and each direction is controlled by the link from the sender of the
-bytes to their receiver. One thread runs all proxies of a cluster.
+which two nodes it connects. Each direction is controlled by the link from the sender to the
+receiver. One thread runs all proxies of a cluster.
 
-A link that is cut holds what it gets, as the buffers of a network do: when the link heals, the
-bytes are delivered. heal(reset=True) closes the connections instead.
+A cut link holds its bytes, as the buffers of a network do, and delivers them when it heals.
+heal(reset=True) closes the connections instead.
 """
 
 import collections
@@ -20,13 +20,13 @@ import threading
 import time
 
 HELLO = 16  # the type of the frame
-HELLO_ADDRESS = 48  # where the length of the caller's NAME@HOST:PORT is, and then the text
-MOST_HELD = 1 << 20  # bytes that a direction of a connection holds before it reads no more
+HELLO_ADDRESS = 48  # offset of the length of the caller's NAME@HOST:PORT, then the text
+MOST_HELD = 1 << 20  # bytes held by a direction of a connection before it stops reading
 
 
 def caller_of(data):
-    """The name of the node that begins a connection with this. None: the frame is incomplete; "":
-    it is no Hello."""
+    """Returns the name of the node that begins a connection with this. None: the frame is
+    incomplete; "": it is not a Hello."""
     if len(data) < 4 or len(data) < 4 + struct.unpack_from("<I", data)[0]:
         return None
     if len(data) < HELLO_ADDRESS + 4 or data[9] != HELLO:
@@ -37,11 +37,11 @@ def caller_of(data):
 
 
 class Direction:
-    """The bytes of a connection from one of its ends to the other."""
+    """The bytes from one end of a connection to the other."""
 
     def __init__(self, source, target, link):
         self.source, self.target, self.link = source, target, link
-        self.held = collections.deque()  # (when it may be sent, bytes)
+        self.held = collections.deque()  # (send time, bytes)
         self.bytes = 0
         self.ended = False
 
@@ -86,7 +86,7 @@ class Pipe:
         direction.bytes += len(data)
 
     def watch(self):
-        """Selects what each end waits for."""
+        """Selects the events that each end waits for."""
         if not self.directions:
             return
         now = time.monotonic()
@@ -129,7 +129,7 @@ class Pipe:
             self.watch()
 
     def write(self, direction):
-        """Sends what is due; the rest stays."""
+        """Sends the bytes that are due, as far as possible."""
         if direction.link in self.net.cut_links:
             return
         now = time.monotonic()
@@ -140,7 +140,7 @@ class Pipe:
             except BlockingIOError:
                 sent = 0
             except OSError as error:
-                if error.errno != errno.ENOTCONN:  # it still connects
+                if error.errno != errno.ENOTCONN:  # still connecting
                     raise
                 sent = 0
             direction.bytes -= sent
@@ -149,7 +149,7 @@ class Pipe:
                 return
 
     def pass_end(self, direction):
-        """An end of one side ends both, once its bytes have been delivered; the nodes use no
+        """Once the bytes of an ended direction are delivered, closes both: the nodes use no
         half-close."""
         if direction.ended and not direction.held:
             self.close()
@@ -175,7 +175,7 @@ class Net:
         self.lock = threading.Lock()
         self.selector = selectors.DefaultSelector()
         self.listeners = {}
-        self.targets = {}  # nodes: where they listen
+        self.targets = {}  # nodes: addresses where they listen
         self.pipes = set()
         self.cut_links = set()  # (from, to)
         self.delays = {}
@@ -206,7 +206,7 @@ class Net:
     # --- Faults
 
     def cut(self, sender, receiver):
-        """Nothing that `sender` sends arrives at `receiver`."""
+        """Holds back everything that `sender` sends to `receiver`."""
         with self.changing():
             self.cut_links.add((sender, receiver))
 

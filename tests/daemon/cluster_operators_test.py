@@ -1,4 +1,4 @@
-"""The view of operators on a cluster: stats, metrics, checks and the HTTP API of each node."""
+"""A cluster as operators see it: stats, metrics, checks and the HTTP API of each node."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from cluster import CALM, STEADY, Cluster, ClusterTest
 from harness import SANITIZED, DaemonTest, as_dict, http_request, until
 
 API = "/api/v1"
-# The operations that a node answers although it does not serve clients.
+# The operations that a node answers even if it does not serve clients.
 OF_EVERY_NODE = ("access", "cluster", "history", "server", "settings")
 
 
@@ -25,7 +25,7 @@ class OfOperators(ClusterTest):
         self.follower = self.cluster.followers()[0]
 
     def get(self, node, path):
-        """(status, text) of a GET over the HTTP listener of the node."""
+        """Sends a GET to the node's HTTP listener. Returns (status, text)."""
         return http_request(node.http, "GET", path)
 
     def get_json(self, node, path):
@@ -92,7 +92,7 @@ class Operators(OfOperators):
                 self.assertEqual(member["match"] is not None, leads, member)
 
     def test_each_leader_of_a_term_is_logged_and_counted_once(self):
-        # Each node that was added has made the leader look at its members again.
+        # After each added node, the leader has checked its members again.
         for node in self.cluster:
             lines = [re.search(r"\b(leading|following) leader=(\w+) term=(\d+)", line)
                      for line in node.daemon.lines_with(" leader=")]
@@ -158,7 +158,7 @@ class WithoutCluster(DaemonTest):
         sockets = [each for each in descriptors if each.startswith("socket:")]
         self.assertEqual(len(sockets), 2, descriptors)  # the listener and the client
         if not SANITIZED:
-            # libuv's pool has four threads, once something has used it.
+            # libuv's pool has four threads once it is used.
             self.assertIn(len(list((process / "task").iterdir())), (1, 5))
         self.assertEqual({re.sub(r"\d+", "N", each.name) for each in self.directory.iterdir()},
                          {"lock", "journal.N"})

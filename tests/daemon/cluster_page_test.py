@@ -1,7 +1,8 @@
-"""The examples of docs/clustering.md, unchanged: the cluster on one machine, HAProxy and keepalived.
+"""The examples of docs/clustering.md, unchanged: the cluster on one machine, HAProxy and
+keepalived.
 
 The machines are network namespaces that this test makes, with the addresses of the page. A bridge
-in the namespace of the test, which is also that of HAProxy and of the clients, joins them.
+joins them, in the namespace of the test, which HAProxy and the clients share.
 """
 
 import contextlib
@@ -19,10 +20,10 @@ from harness import PROGRAM, SECONDS, Client, until
 
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "clustering.md").read_text(
     encoding="utf-8")
-# The bridge's; the page names no other machine.
+# The bridge's address; the page names no other machine.
 CLIENTS_HOST = "10.0.0.4"
 PRIVATE = "TUBED_PRIVATE_NETWORK"
-# In place of "sleep 1" in each block of commands for one machine.
+# Replaces "sleep 1" in each block of commands for one machine.
 STATUS = "tubectl cluster status --admin unix:$PWD/{}/admin"
 WAITED_FOR = (
     f"{STATUS.format('a')} | grep 'leader a' && {STATUS.format('b')} && {STATUS.format('c')}",
@@ -33,13 +34,13 @@ WAITED_FOR = (
 
 
 def section(title):
-    """The text of a section of the page, without the title."""
+    """Returns the text of a section of the page, without the title."""
     found = re.search(rf"^(#+) {re.escape(title)}$\n(.*?)(?=^\1 |\Z)", PAGE, re.M | re.S)
     return found[2]
 
 
 def block(named, contains):
-    """The one block of code of a section that has a text."""
+    """Returns the only block of code of a section that contains a text."""
     found, = [code for code in re.findall(r"^```\w*\n(.*?)^```$", section(named), re.M | re.S)
               if contains in code]
     return found
@@ -50,7 +51,7 @@ def command(*words):
 
 
 class Machine:
-    """A network namespace. `sleep` keeps it for as long as the test needs it."""
+    """A network namespace, kept by a process `sleep`."""
 
     def __init__(self, name, host):
         self.link = f"to-{name}"
@@ -65,7 +66,7 @@ class Machine:
             command(*self.inside("ip", "link", "set", name, "up"))
 
     def inside(self, *words):
-        """A command that runs on the machine."""
+        """Returns a command that runs on the machine."""
         return ["nsenter", "--target", str(self.keeper.pid), "--net", *words]
 
     def pull_the_plug(self):
@@ -75,7 +76,7 @@ class Machine:
         command("ip", "link", "set", self.link, "up")
 
     def close(self):
-        # The kernel would delete it later than this test makes the next.
+        # The kernel would delete it too late for the next test.
         command("ip", "link", "delete", self.link)
         self.keeper.kill()
         self.keeper.wait()
@@ -104,11 +105,11 @@ class ClusterOfMachines(Cluster):
 
 
 class Balanced(ClusterTest):
-    """Clients that know one address."""
+    """Clients that know only one address."""
 
     ADDRESS = None
-    CHECK_FAILED = None  # the line of the log of the balancer
-    failed_before = 0  # checks, before the last connection
+    CHECK_FAILED = None  # the text of the balancer's log line
+    failed_before = 0  # failed checks before the last connection
 
     def setUp(self):
         super().setUp()
@@ -135,7 +136,8 @@ class Balanced(ClusterTest):
         return process
 
     def put(self):
-        """Puts a job through the one address, however often that takes; returns the client."""
+        """Puts a job through the single address, with as many attempts as needed; returns the
+        client."""
         seconds = 2
 
         def try_put():
@@ -149,7 +151,7 @@ class Balanced(ClusterTest):
                 try:
                     client.input = client.socket.recv(100)
                 except TimeoutError:
-                    # The address may leave a node while the node is to answer: then no answer comes.
+                    # If the address leaves the node before the answer, no answer arrives.
                     seconds *= 2
                 if found := re.fullmatch(rb"INSERTED (\d+)\r\n", client.input):
                     client.input = b""
@@ -165,8 +167,8 @@ class Balanced(ClusterTest):
                    for path in self.directory.glob("*.log"))
 
     def stay(self, client, action):
-        """Calls action(client). The connection stays, unless a check of the balancer fails because
-        the machine is slow: then another is used. Returns the client."""
+        """Calls action(client). The connection stays open, unless a check of the balancer fails
+        because the machine is slow; another is used then. Returns the client."""
         while True:
             try:
                 action(client)
@@ -177,8 +179,8 @@ class Balanced(ClusterTest):
                 client = self.put()
 
     def lose(self, how, leader, client):
-        """A fault of the leader: the next connection is to another node, and the former one ends at
-        the latest when the client sends something. Returns the next client."""
+        """Causes a fault of the leader: the next connection is to another node, and the previous
+        connection ends at the latest when the client sends something. Returns the next client."""
         how()
         next_client = self.put()
         self.assertIsNot(self.cluster.leader(), leader)
@@ -255,7 +257,7 @@ class OneMachine(ClusterTest):
         command("ip", "link", "set", "lo", "up")
         tools = self.directory / "bin"
         tools.mkdir()
-        # The leader stays on a busy machine.
+        # Keeps the leader even on a busy machine.
         (tools / "tubed").write_text(
             f'#!/bin/sh\nexec {PROGRAM} --cluster-election-timeout {STEADY:.0f}s "$@"\n')
         (tools / "tubed").chmod(0o755)
@@ -272,7 +274,8 @@ class OneMachine(ClusterTest):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=SECONDS,
                               check=False)
-        # On a busy machine a node may be silent for a while at any time. That it ends is waited for.
+        # On a busy machine a node may be silent for a while at any time. The blocks wait for its
+        # end.
         output = re.sub(r"^warning: \w+ has been silent for .*\n", "", done.stdout, flags=re.M)
         made, killed, again = output.split("== next\n")
         page = next(code for code in re.findall(r"^```\n(.*?)^```$", PAGE, re.M | re.S)
@@ -285,7 +288,7 @@ class OneMachine(ClusterTest):
         self.assertEqual(done.returncode, 0)
 
     def shape(self, text):
-        """The report of `cluster status` at the end of an output, without what varies."""
+        """The report of `cluster status` at the end of an output, without the varying parts."""
         text = text[text.rindex("cluster "):]
         text = re.sub(r"cluster [0-9a-f]{16}", "cluster ID", text)
         text = re.sub(r"(term|committed|lease) [\d.]+( m?s)?", r"\1 N", text)
@@ -293,7 +296,7 @@ class OneMachine(ClusterTest):
 
 
 def go_private():
-    """Starts this program again in a network namespace, if that is allowed."""
+    """Restarts this program in a network namespace, if that is allowed."""
     for unshare in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):
         probe = [*unshare, "ip", "link", "add", "bridge", "type", "bridge"]
         if shutil.which("ip") and subprocess.run(probe, capture_output=True,

@@ -1,5 +1,6 @@
-"""The command line and the settings file, as the program reads them. tests/config tests each
-setting; this test covers main(): precedence, messages and exit codes."""
+"""The command line and the settings file of the real program. tests/config tests each setting; this
+test covers main(): precedence, messages and exit codes.
+"""
 
 import unittest
 

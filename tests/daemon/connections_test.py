@@ -1,4 +1,4 @@
-"""Connections as the kernel has them: the input before a reset, addresses, and keepalive."""
+"""Connections in the kernel: the input before a reset, addresses, and keepalive."""
 
 import os
 import pathlib
@@ -18,13 +18,13 @@ class Connections(DaemonTest):
                   lambda: other.stats()["cmd-list-tube-used"] == count)
             daemon.freeze()
             client.send(b"put 0 0 10 1\r\nx\r\n")
-            client.close()  # the reply is unread, so the kernel sends a reset
+            client.close()  # with an unread reply, the kernel sends a reset
             daemon.thaw()
             until("the connection to be closed", lambda: other.stats()["current-connections"] == 1)
             self.assertEqual(other.stats()["total-jobs"], count)
 
     def listed(self, client):
-        """Each client by its session id, as list-clients shows it."""
+        """Returns the clients listed by list-clients, by session id."""
         client.send(b"list-clients\r\n")
         items = [line[2:].split(" ") for line in client.body()[1].decode().split("\n")[1:-1]]
         self.assertEqual(items[0], ["next", "0"])
@@ -50,7 +50,7 @@ class Connections(DaemonTest):
         self.assertEqual(
             (other["address"], other["used"], other["waiting"], other["held"], other["watched"]),
             (f"unix:{os.getuid()}:{os.getpid()}", "mail", "0", "1", "default,mail"))
-        # The idle timeout does not end it, since it holds a job, and does not hide how idle it is.
+        # A client with a job has no idle timeout, but its idle time is shown.
         for _ in range(3):
             clock.advance(90)
             self.listed(first)
@@ -71,8 +71,8 @@ class Connections(DaemonTest):
 
     @staticmethod
     def timer_of(local_port, remote_port):
-        """The column `tr:tm->when` of the daemon's end of a connection; None until the kernel has
-        acknowledged all data."""
+        """Returns the column `tr:tm->when` of the daemon's end of a connection; None until the
+        kernel has acknowledged all data."""
         for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
             fields = line.split()
             ports = tuple(int(address.split(":")[1], 16) for address in fields[1:3])

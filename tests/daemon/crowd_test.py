@@ -1,7 +1,7 @@
-"""1,000 clients request as much as they can. Meanwhile the commands of another client come before
+"""1,000 clients request as much as they can. Meanwhile the commands of another client run before
 most of theirs, the watchdog notifications continue, and memory stays within its limits.
 
-How long the other client waits is measured by bench/measure/crowd.py.
+bench/measure/crowd.py measures how long the other client waits.
 """
 
 import multiprocessing
@@ -19,23 +19,24 @@ CLIENTS = 100 if SANITIZED else 1000
 TUBES = 5_000 if SANITIZED else 100_000
 SECONDS_OF_LOAD = 2
 PIPELINED_BYTES = 32 * 1024
-# The memory of a connection, and the smallest number of bytes that a read asks for.
+# The memory of a connection, and the smallest size of a read.
 CONNECTION_BYTES = 8 * 1024
-# The memory of a client in the middle of a list that it shares with no other: a pointer per part.
+# The memory of a client in the middle of a list that it shares with no other client: a pointer per
+# part.
 LIST_BYTES = TUBES // 256 * 16
-# The work of a tick (commands/tick_budget.h), in commands at most.
+# The largest work of a tick (commands/tick_budget.h), in commands.
 TICK = 8000
-# The commands of one client in its turn, in a crowd.
+# The commands of one client in its turn, with a crowd.
 TURN = max(16, TICK // CLIENTS)
-# More commands of a client than are done in one tick without a crowd.
+# More commands of a client than run in one tick without a crowd.
 BATCH = 2000
 NOTIFICATIONS = 10
 
 
 def crowd(address, clients, batch, replies, reads, connected, begin, sent, stop):
-    """Sends `batch` on each connection whenever the socket takes it. With `replies`, the number of
-    bytes of a batch's replies, a connection sends the next batch after it has read these replies.
-    Reads replies only if `reads`."""
+    """Sends `batch` on each connection whenever the socket accepts it. With `replies`, the number
+    of bytes of a batch's replies, a connection sends the next batch after it has read these
+    replies. Reads replies only if `reads`."""
     raise_descriptor_limit(clients + 100)
     family, peer = parse_address(address)
     selector = selectors.EpollSelector()
@@ -49,7 +50,7 @@ def crowd(address, clients, batch, replies, reads, connected, begin, sent, stop)
     connected.set()
     begin.wait()
     space = bytearray(MIB)
-    for client in sockets:  # all have sent before the server runs again
+    for client in sockets:  # all have sent before the server continues
         client.send(batch)
     sent.set()
     while not stop.is_set():
@@ -57,7 +58,7 @@ def crowd(address, clients, batch, replies, reads, connected, begin, sent, stop)
             client = key.fileobj
             try:
                 if events & selectors.EVENT_WRITE:
-                    client.send(batch)  # cut anywhere: most commands are complete
+                    client.send(batch)  # may be cut anywhere: most commands are complete
                 if events & selectors.EVENT_READ:
                     count = client.recv_into(space)
                     if not count:
@@ -76,7 +77,7 @@ def crowd(address, clients, batch, replies, reads, connected, begin, sent, stop)
 
 class CrowdTest(DaemonTest):
     def make_tubes(self, daemon, count, name_bytes):
-        """Makes `count` tubes with names of that length, each with a delayed job that keeps it."""
+        """Makes `count` tubes with names of that length, each kept by a delayed job."""
         client = self.connect(daemon)
         for first in range(0, count, 2000):
             names = [b"%d-" % number for number in range(first, min(first + 2000, count))]
@@ -87,7 +88,7 @@ class CrowdTest(DaemonTest):
 
     def start_crowd(self, daemon, commands, clients=CLIENTS, reads=True, replies=0):
         """All clients send at the same moment: as many `commands` as fill a pipeline or, if
-        `replies`, the size of the replies, is given, `commands` once. Returns a function that ends
+        `replies` (the size of the replies) is given, `commands` once. Returns a function that ends
         the crowd."""
         batch = commands if replies else commands * (PIPELINED_BYTES // len(commands) + 1)
         connected, begin, sent, stop = (multiprocessing.Event() for _ in range(4))
@@ -116,9 +117,9 @@ class CrowdTest(DaemonTest):
 
 
 class Turns(CrowdTest):
-    """Clients of which each has sent many commands take turns, and a client that has sent one command
-    is served between them. The process is stopped while all of them send, so that all input is there
-    when it continues. The replies to `stats` count the commands that were done before."""
+    """Clients that have sent many commands take turns, and a client with one command is served
+    between them. The process is stopped while they all send, so all input has arrived when it
+    continues. The replies to `stats` count the commands that ran before."""
 
     PROBES = 10
 
@@ -132,7 +133,7 @@ class Turns(CrowdTest):
         batch = command * (BATCH // command.count(b"\r\n"))
         replies = len(reply) * (BATCH // command.count(b"\r\n"))
         clients = [self.connect(daemon) for _ in range(CLIENTS)]
-        for client in clients:  # so that the server knows them as clients with much to do
+        for client in clients:  # the server then knows them as clients with much to do
             client.send(batch)
         for client in clients:
             client.read(replies)
@@ -147,8 +148,8 @@ class Turns(CrowdTest):
         daemon.thaw()
         before = [self.commands_before(probe.reply_to_stats()) - begin for probe in probes]
         print(f"\ncommands of {CLIENTS} clients before those of {self.PROBES} others: {max(before)}")
-        # The tick that finds the input serves some clients without a crowd. After it the server alternates
-        # between clients that are new in this wave and clients with more to do.
+        # The tick that finds the input serves some clients as without a crowd. After it the server
+        # alternates between clients that are new in this wave and clients with more to do.
         self.assertLess(max(before), 2 * TICK + 2 * CLIENTS * TURN)
         for client in clients:
             client.read(replies)
@@ -170,7 +171,7 @@ class Watchdog(CrowdTest):
         def receive():
             while message := manager.recv(4096):
                 received.append(message)
-        reader = threading.Thread(target=receive)  # the daemon waits for a manager that does not read
+        reader = threading.Thread(target=receive)  # the daemon waits for its manager to read
         reader.start()
         self.addCleanup(reader.join)
         self.addCleanup(manager.shutdown, socket.SHUT_RDWR)
@@ -187,7 +188,8 @@ class Watchdog(CrowdTest):
 @unittest.skipIf(SANITIZED, "a sanitizer's own memory would be counted")
 class Memory(CrowdTest):
     def check_growth(self, daemon, base, what, allowed):
-        """Checks that the daemon's memory stays below `base` and `allowed` while the crowd runs."""
+        """Checks that the daemon's memory grows by at most about `allowed` above `base` while the
+        crowd runs."""
         most = 0
         deadline = time.monotonic() + SECONDS_OF_LOAD
         while time.monotonic() < deadline:
@@ -231,7 +233,7 @@ class Memory(CrowdTest):
         self.assertLess(stats["input-memory"], bound + CLIENTS * CONNECTION_BYTES)
 
     def test_the_server_survives_in_a_bounded_address_space(self):
-        """The bound has room for all memory that the limits allow."""
+        """The bound is large enough for all memory that the limits allow."""
         daemon = self.serving("--limits-output-memory", str(64 * MIB))
         if not SANITIZED:  # a sanitizer reserves terabytes of address space
             resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (1024 * MIB, 1024 * MIB))

@@ -1,5 +1,6 @@
 """The daemon runs out of file descriptors. It answers further clients, does not spin, serves the
-connected clients, and recovers when descriptors become free."""
+connected clients, and recovers when descriptors become free.
+"""
 
 import unittest
 
@@ -12,7 +13,7 @@ class Descriptors(DaemonTest):
     def setUp(self):
         super().setUp()
         self.daemon = self.start("--limits-connections", "100", descriptors=DESCRIPTORS)
-        # A sanitizer checks each virtual call the first time it is made, and needs a pipe for it.
+        # On the first call of each virtual function a sanitizer checks it, and needs a pipe.
         first = self.connect(self.daemon)
         first.ask(f"delete {first.put()}")
         first.put()
@@ -20,7 +21,7 @@ class Descriptors(DaemonTest):
         first.close()
 
     def exhaust(self):
-        """Connects until a client is refused; returns the clients that were accepted."""
+        """Connects until a client is refused; returns the accepted clients."""
         accepted = []
         while True:
             client = self.connect(self.daemon)
@@ -75,7 +76,8 @@ class TooFewDescriptors(DaemonTest):
     OWN, HELD, HTTP, WAITS = 64, 256, 128, 1000
 
     def warning(self, descriptors, *flags):
-        """The line about too few descriptors; None: the server logs none before the listener is open."""
+        """Returns the warning about too few descriptors; None if the server logs none before the
+        listener is open."""
         daemon = self.start("--limits-connections", "100", *flags, descriptors=descriptors)
         lines = daemon.lines_with("fewer file descriptors than connections")
         self.end(daemon)
@@ -96,7 +98,7 @@ class TooFewDescriptors(DaemonTest):
 
 class HeldConnections(DaemonTest):
     def test_refused_connections_take_no_descriptor_from_others(self):
-        # No time passes in the server: a held connection is never due.
+        # No time passes in the server, so a held connection never expires.
         clock = StandingClock(self.directory)
         daemon = self.start("--limits-connections", "3", descriptors=DESCRIPTORS,
                             environment=clock.environment)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""beanstalkd and tubed get the same random commands, and their replies are compared byte for byte.
+"""Sends the same random commands to beanstalkd and tubed, and compares their replies byte for byte.
 
 The commands follow from a seed; differential_test.py --seed N repeats a run. The commands exclude
-the decided differences (docs/compatibility.md lists them), and all times are so long that none
-expires. In blocks of stats the comparison leaves out the lines about the process and about seconds, and
+the intended differences (docs/compatibility.md lists them), and all times are too long to expire.
+In blocks of stats the comparison omits the lines about the process and about seconds, and
 cmd-stats, because the test itself sends stats.
 """
 
@@ -16,7 +16,7 @@ import unittest
 import harness
 
 TUBES = ("default", "a", "b", "c+d")
-# The tubes that are paused always exist, because a pause keeps its tube in tubed alone.
+# The paused tubes always exist, because a pause keeps its tube only in tubed.
 PAUSED_TUBES = ("default", "c+d")
 CLIENTS = 4
 VARIABLE = re.compile(r"^(cmd-stats|age|time-left|pause-time-left|pid|version|rusage-[us]time|"
@@ -94,12 +94,12 @@ class Script:
 
 
 def comparable(reply):
-    """The reply without the parts that may differ."""
+    """Returns the reply without the parts that may differ."""
     head, _, block = reply.partition("\r\n")
     if not head.startswith("OK ") or "- " in block:
         return reply
     lines = block.removesuffix("\r\n").split("\n")
-    last = ("platform: ", "pause-time-left: ")  # of stats and of stats-tube in beanstalkd
+    last = ("platform: ", "pause-time-left: ")  # the last lines of stats and stats-tube there
     end = next((i + 1 for i, line in enumerate(lines) if line.startswith(last)), len(lines))
     return [line for line in lines[:end] if not VARIABLE.match(line)]
 
@@ -113,7 +113,7 @@ def reply_of(client):
 
 
 class Pair:
-    """Connections to both servers, the same number on each."""
+    """Connections to both servers, the same number to each."""
 
     def __init__(self, addresses):
         self.addresses = addresses

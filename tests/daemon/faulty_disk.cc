@@ -1,4 +1,4 @@
-// faulty_disk: a library to preload that makes a disk fail, for the files of a journal only.
+// faulty_disk: a library to preload that makes a disk fail, but only for the files of a journal.
 //
 // $TUBED_FAULT names a file. While the file exists, its text is the fault:
 //   sync 5              fdatasync, fsync and the sync of writes with RWF_DSYNC fail with errno 5
@@ -51,8 +51,8 @@ std::string fault_now() {
   return {text, length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
-// The fault of the calls that `word` names, without the word; empty if they succeed. With `hang` it
-// returns only after the text has changed.
+// Returns the fault of the calls named by `word`, without the word; empty if they succeed. With
+// `hang` it returns only after the text has changed.
 std::string fault_of(const std::string& word) {
   for (;;) {
     const std::string fault = fault_now();
@@ -71,7 +71,7 @@ bool is_directory(int file) {
   return ::fstat(file, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// Sets errno and returns true if the call has to fail.
+// Sets errno and returns true if the call must fail.
 bool fails_with(const std::string& fault) {
   const int error = std::atoi(fault.c_str());
   if (error != 0) errno = error;

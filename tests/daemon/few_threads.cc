@@ -1,6 +1,6 @@
-// few_threads: a library to preload with which a process can make only few threads, as at a limit
-// of processes or behind a seccomp filter. $TUBED_THREADS is how many calls of pthread_create()
-// succeed.
+// few_threads: a library to preload that lets a process create only few threads, as at a limit of
+// processes or under a seccomp filter. $TUBED_THREADS is the number of calls of pthread_create()
+// that succeed.
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>

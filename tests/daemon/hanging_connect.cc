@@ -1,6 +1,6 @@
 // hanging_connect: a library to preload in which connect() hangs.
 //
-// $TUBED_HANG names a file. While the file exists, connect() does not return, and makes a file of
+// $TUBED_HANG names a file. While the file exists, connect() does not return, and creates a file of
 // that name with the suffix `.begun`.
 #include <cstdlib>
 #include <cstring>

@@ -1,4 +1,4 @@
-"""The commands and programs of docs/http-api.md, unchanged but for the server's address."""
+"""The commands and programs of docs/http-api.md, unchanged except for the server's address."""
 
 import http.server
 import json
@@ -33,7 +33,7 @@ class HttpApiPage(DaemonTest):
         return self.run_file(file)
 
     def run_file(self, file):
-        """The running program; its lines are read as they arrive."""
+        """Starts the program; its lines are read as they arrive."""
         program = Process([sys.executable, file], stdout=True)
         self.addCleanup(program.kill)
         return program
@@ -58,7 +58,7 @@ class HttpApiPage(DaemonTest):
         self.assertEqual(json.loads(kicked), {"result": "KICKED", "count": 0})
         self.assertEqual(json.loads(tubes)["tubes"][0]["name"], "mail")
         self.assertEqual(json.loads(deleted), {"result": "DELETED"})
-        # The answers that the page has in comments.
+        # The page has the answers in comments.
         for answer in (put, kicked):
             self.assertIn(answer, self.named("shell"))
 
@@ -74,7 +74,7 @@ class HttpApiPage(DaemonTest):
         self.assertEqual(worker.next_line(), "7 bytes")
 
     def producer(self, **environment):
-        """The page's put, with the functions of worker.py, which is in the directory."""
+        """Runs the page's put with the functions of worker.py, which is in the directory."""
         put = next(code for _, _, code in self.blocks if code.startswith('call("POST"'))
         program = f"import sys\nsys.path.insert(0, {str(self.directory)!r})\nfrom worker import *\n"
         return subprocess.Popen([sys.executable, "-c", program + put], env=os.environ | environment,

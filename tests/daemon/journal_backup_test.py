@@ -1,4 +1,4 @@
-"""--backup of a journal that 20 clients write to, while compaction removes its segments."""
+"""--backup of a journal to which 20 clients write, while compaction removes its segments."""
 
 import selectors
 import shutil
@@ -34,7 +34,7 @@ class Churn:
             wire.append(b"put 0 0 1000 %d\r\n%s\r\n" % (len(body), body))
             self.waiting.append(body)
         while len(self.kept) > KEPT:
-            # The first job is never deleted, so that compaction has a job to move.
+            # The first job is never deleted: compaction then has a job to move.
             job_id = self.kept.pop(1)
             self.deleting.add(job_id)
             wire.append(b"delete %d\r\n" % job_id)
@@ -88,7 +88,7 @@ class Load(threading.Thread):
             client.client.close()
 
     def collect(self, name):
-        """The union of the members `name` of all clients."""
+        """Returns the union of the members `name` of all clients."""
         with self.lock:
             return {item for client in self.clients for item in getattr(client, name)}
 
@@ -130,8 +130,8 @@ class Backup(DaemonTest):
         self.end(daemon)
 
     def test_of_a_journal_under_load(self):
-        # The removal of each dead segment costs a sync of the directory. With smaller segments a
-        # slow disk would accumulate many dead segments.
+        # Removing a dead segment costs a sync of the directory. With smaller segments a slow disk
+        # would accumulate many dead segments.
         daemon = self.start("-b", str(self.journal), "-s", "65536", "-z", "1000")
         load = Load(daemon.addresses[0])
         self.addCleanup(load.stop)

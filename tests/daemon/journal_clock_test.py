@@ -1,6 +1,7 @@
 """The wall clock is stepped while the server runs. After a restart, delays and pauses have the same
-time left as without a restart. The machine's clock is not changed: a preloaded library steps the
-clock of the server only."""
+time left as without a restart. A preloaded library steps the clock of the server only, not the
+machine's.
+"""
 
 import os
 import pathlib
@@ -30,15 +31,15 @@ class SteppedClock(DaemonTest):
         return daemon, self.connect(daemon)
 
     def step_clock(self, seconds):
-        """Steps the server's wall clock by `seconds`. The kernel's report is not sent."""
+        """Steps the server's wall clock by `seconds`. The kernel does not report it."""
         self.ahead += seconds
         new = self.clock / "offset.new"
         new.write_text(str(self.ahead), encoding="utf-8")
         new.rename(self.clock / "offset")
 
     def prepare(self, client):
-        """Makes two delays and two pauses and waits until one of each has ended. Returns the time
-        at which they began, for check()."""
+        """Makes two delays and two pauses and waits until one of each has expired. Returns their
+        starting time, for check()."""
         with Elapsed() as begin:
             for tube, delay, pause in (("slow", 1800, 3000), ("brief", 1, 1)):
                 client.ask(f"use {tube}")
@@ -55,7 +56,8 @@ class SteppedClock(DaemonTest):
         self.assertEqual(client.stats("stats-tube brief")["pause-time-left"], 0)
 
     def test_an_idle_server_notices_a_step(self):
-        """An hour ahead, and an hour back; tests/journal/deadline_rewriter_test.cc has other steps."""
+        """An hour forward and an hour back; tests/journal/deadline_rewriter_test.cc has other
+        steps."""
         for step in (HOUR, -HOUR):
             with self.subTest(step=step):
                 shutil.rmtree(self.journal)
@@ -64,7 +66,7 @@ class SteppedClock(DaemonTest):
                 begin = self.prepare(client)
                 before = client.stats()["binlog-records-written"]
                 self.step_clock(step)
-                (self.clock / "steps").write_bytes(b"x" * 8)  # as the kernel reports it
+                (self.clock / "steps").write_bytes(b"x" * 8)  # the report of the kernel
                 until("all delays and pauses to be written again",
                       lambda: client.stats()["binlog-records-written"] == before + 4)
                 daemon.kill()
@@ -73,7 +75,7 @@ class SteppedClock(DaemonTest):
                 self.end(daemon)
 
     def test_the_kernel_is_asked_to_report_steps(self):
-        """The server sets a timer for it, which the preloaded library replaces in other tests."""
+        """The server sets a timer for this, which the preloaded library replaces in other tests."""
         self.environment = {}
         daemon, client = self.serve()
         client.stats()  # the reply shows that the start is complete

@@ -2,9 +2,9 @@
 
 The daemon runs with the library faulty_disk.cc preloaded, and the tests switch faults on and off.
 After a failed write or sync the process ends with code 74, no reply to an affected command is sent,
-and a restart has all acknowledged jobs. A full disk in calls that may be given up is no failure:
-puts are refused until the disk has space again. While a sync hangs, all replies that depend on it
-are held back.
+and a restart has all acknowledged jobs. A full disk in calls that the server can do without is not
+a failure: puts are refused until the disk has space again. While a sync hangs, all replies that
+depend on it are held back.
 """
 
 import os
@@ -31,14 +31,14 @@ class FaultyDisk(DaemonTest):
         return self.start("-b", str(self.journal), *flags, environment=self.environment)
 
     def set_fault(self, text):
-        """Sets the fault by a rename, so that the library never reads a part of the text."""
+        """Sets the fault by a rename: the library never reads a part of the text."""
         new = self.fault.with_suffix(".new")
         new.write_text(text, encoding="utf-8")
         new.rename(self.fault)
 
     def connect(self, daemon, index=0, **options):
         client = super().connect(daemon, index, **options)
-        # The kernel sends small commands at once, although earlier commands are not answered.
+        # The kernel sends small commands immediately, even if earlier commands are unanswered.
         client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return client
 
@@ -50,7 +50,7 @@ class FaultyDisk(DaemonTest):
         until("the segments to be preallocated", grown)
 
     def expect_failure(self, daemon):
-        """Waits until the daemon exits with code 74 after it has logged one error."""
+        """Waits until the daemon exits with code 74, and checks that it has logged one error."""
         daemon.expected_code = 74
         self.assertEqual(daemon.wait(), 74, daemon.lines)
         errors = [line for line in daemon.lines if " error " in line]
@@ -75,8 +75,8 @@ class FaultyDisk(DaemonTest):
 
 class Failing(FaultyDisk):
     def fail_under_load(self, fault, flags):
-        """Sets the fault after some puts are acknowledged, and sends more puts. A restart has all
-        acknowledged jobs; returns them."""
+        """Sets the fault after some puts are acknowledged, and sends more puts. Checks that a
+        restart has all acknowledged jobs; returns them."""
         daemon = self.start_on_it("-s", "16384", "-z", "1000", *flags)
         clients = [self.connect(daemon) for _ in range(10)]
         watcher = self.connect(daemon)
@@ -120,8 +120,8 @@ class Failing(FaultyDisk):
         self.assertGreaterEqual(len(self.fail_under_load("allocate 5", ("-f", "0"))), 10)
 
     def test_a_full_disk_in_a_sync_is_a_failure_too(self):
-        """The server may give up a new file if the disk is full. A sync covers writes that are
-        done and cannot be repeated, so the server may not ignore its failure."""
+        """The server can do without a new file if the disk is full. But a sync covers writes that
+        are done and cannot be repeated, so the server must not ignore its failure."""
         daemon = self.start_on_it("-f", "20")
         client = self.connect(daemon)
         kept = client.put(b"kept")
@@ -146,7 +146,7 @@ class Failing(FaultyDisk):
 
     def test_at_the_start(self):
         daemon = self.start_on_it()
-        self.connect(daemon).put(b"x")  # so that recovery has a job to read
+        self.connect(daemon).put(b"x")  # gives recovery a job to read
         self.end(daemon)
         self.set_fault("sync 5")
         line = self.start_refused(73, "-b", str(self.journal), environment=self.environment)
@@ -185,7 +185,8 @@ class NoSpace(FaultyDisk):
         return int(rest[0])
 
     def check_service_continues(self, daemon, client, kept):
-        """While the disk refuses, all commands but put succeed; afterwards put succeeds as well."""
+        """While the disk refuses, all commands except put succeed; afterwards put succeeds as
+        well."""
         self.assertEqual(client.ask(f"peek {kept}"), f"FOUND {kept} 4")
         self.assertEqual(client.read(6), b"kept\r\n")
         self.assertEqual(client.ask("kick 1"), "KICKED 0")
@@ -246,7 +247,7 @@ class NoSpace(FaultyDisk):
                 self.set_fault(f"synced-write {error}")
                 client.send(b"put 0 0 60 3\r\nnew\r\n")
                 daemon.wait_for_line("no room for the journal")
-                # The first put is not acknowledged, and the second is not accepted.
+                # The first put is not acknowledged, and the second is refused.
                 other.send(b"put 0 0 60 5\r\nother\r\n")
                 daemon.wait_for_two_ticks()
                 self.assertEqual(select.select([client.socket], [], [], 0)[0], [])

@@ -2,7 +2,7 @@
 again when space becomes free.
 
 The tests with journal.max_bytes always run. The tests with a full file system need a mount, so the
-program starts itself again in a private mount namespace; if that is not allowed, it skips them.
+program restarts itself in a private mount namespace; if that is not allowed, it skips them.
 """
 
 import os
@@ -48,10 +48,10 @@ class Full(DaemonTest):
         daemon = self.start("-b", str(self.journal), *self.flags)
         return daemon, self.connect(daemon)
 
-    # --- Load; each command is checked for its successful reply
+    # --- Load; the reply to each command is checked
 
     def fill(self, client, most=100_000):
-        """Puts until a put is refused; returns the number of accepted puts."""
+        """Puts jobs until a put is refused; returns the number of accepted puts."""
         puts, batch = 0, 20
         while puts < most:
             bodies = [body_of(self.serial + i) for i in range(batch)]
@@ -70,7 +70,7 @@ class Full(DaemonTest):
         raise AssertionError(f"{puts} puts were accepted, and none refused")
 
     def move_jobs(self, client, commands):
-        """Reserves, touches, releases, buries and kicks jobs, and deletes none."""
+        """Reserves, touches, releases, buries and kicks jobs, but deletes none."""
         done = 0
         jobs = list(self.acknowledged)
         while done < commands:
@@ -94,7 +94,7 @@ class Full(DaemonTest):
             del self.acknowledged[job_id]
 
     def check_all(self, client):
-        """Checks that the server has all acknowledged jobs and no others."""
+        """Checks that the server has exactly the acknowledged jobs."""
         for job_id, body in self.acknowledged.items():
             client.send(b"peek %d\r\n" % job_id)
             self.assertEqual(client.body()[1], body)
@@ -208,7 +208,7 @@ class SmallFileSystemSynced(FullTests):
 
 
 class FewNames(FullTests):
-    """A file system that has free bytes and no free inode."""
+    """A file system with free bytes but without free inodes."""
     mount_options = "size=64m,nr_inodes=8"
     flags = ("-s", "65536", "-z", "1000")
 
@@ -228,8 +228,7 @@ while True:
 
 
 class KeptFull(Full):
-    """Another process writes to the file system whenever space becomes free. TUBED_FULL_SECONDS is
-    the duration."""
+    """Another process uses all space that becomes free. TUBED_FULL_SECONDS is the duration."""
     mount_options = "size=4m"
     flags = ("-s", "65536", "-z", "1000")
     SECONDS = float(os.environ.get("TUBED_FULL_SECONDS", "3"))
@@ -243,7 +242,8 @@ class KeptFull(Full):
         eater.stdout.readline()
 
     def start_reader(self, daemon):
-        """Starts a thread that sends commands that emit no fact, and measures the longest reply."""
+        """Starts a thread that sends commands without facts, and measures the longest time for a
+        reply."""
         client = self.connect(daemon)
         some = list(self.acknowledged)[0]
         for command in ("watch empty", "ignore default"):
@@ -308,7 +308,7 @@ class FileSystem(Full):
     flags = ("-s", "65536", "-z", "1000")
 
     def occupy(self):
-        """Another file takes all space of the file system; returns its path."""
+        """Fills the file system with another file; returns its path."""
         other = self.journal / "another"
         with open(other, "wb") as file:
             try:
@@ -363,7 +363,7 @@ class FileSystem(Full):
 
 
 def go_private():
-    """Starts this program again in a private mount namespace, if that is allowed."""
+    """Restarts this program in a private mount namespace, if that is allowed."""
     for unshare in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"]):
         probe = [*unshare, "mount", "-t", "tmpfs", "tubed-test", "/mnt"]
         if not shutil.which("unshare") or subprocess.run(probe, capture_output=True,

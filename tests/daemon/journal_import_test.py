@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The import of a beanstalkd directory, with files that Debian's beanstalkd 1.12 has written."""
+"""The import of a beanstalkd directory, with files written by Debian's beanstalkd 1.12."""
 
 import pathlib
 import shutil
@@ -14,7 +14,7 @@ FIELDS = ("tube", "state", "pri", None, "delay", "ttr", None, "reserves", "timeo
 
 
 def expected_jobs(folder):
-    """By id: the lines of stats-job, and the body."""
+    """Returns the lines of stats-job and the body, by id."""
     jobs = {}
     for line in (folder / "expected").read_text().splitlines():
         words = line.split(" ")

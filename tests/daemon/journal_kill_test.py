@@ -1,10 +1,10 @@
-"""kill -9 of the real daemon at random moments under load, in each sync mode: what was acknowledged
-holds after the restart. What jobs are after a crash, aimed at each step of the disk, is tested by
-tests/simulation and tests/journal/crash_test.cc.
+"""kill -9 of the real daemon at random moments under load, in each sync mode: acknowledged changes
+survive the restart. tests/simulation and tests/journal/crash_test.cc test the jobs after crashes
+aimed at each step of the disk.
 
-Each round starts a server on the same directory, lets clients pipeline puts and deletes, and kills the
-server after a number of replies. TUBED_KILL_ROUNDS is the number of rounds. TUBED_KILL_SEED repeats the
-random choices of a run, but not its moments.
+Each round starts a server on the same directory, lets clients pipeline puts and deletes, and kills
+the server after a number of replies. TUBED_KILL_ROUNDS is the number of rounds. TUBED_KILL_SEED
+repeats the random choices of a run, but not its moments.
 """
 
 import contextlib
@@ -20,8 +20,8 @@ ROUNDS = int(os.environ.get("TUBED_KILL_ROUNDS", "20" if SANITIZED else "60"))
 SEED = int(os.environ.get("TUBED_KILL_SEED", str(random.randrange(1 << 32))))
 MODES = (("-f", "0"), (), ("-F",))
 CLIENTS = 20
-REPLIES = 5_000  # at most, of the server in a round, before it is killed
-KEPT_ROUNDS = 5  # then the jobs of a round are flushed, so that the journal is compacted
+REPLIES = 5_000  # the most replies in a round before the server is killed
+KEPT_ROUNDS = 5  # later the jobs of a round are flushed, to cause compaction
 
 
 class Putter(threading.Thread):
@@ -32,9 +32,9 @@ class Putter(threading.Thread):
         self.client = Client(address)
         self.tube, self.replied = tube, replied
         self.dice = random.Random(seed)
-        self.jobs = {}  # the bodies of acknowledged puts, by id; without those of deletes
-        self.deleting = set()  # ids of deletes that were sent
-        self.deleted = set()  # and acknowledged
+        self.jobs = {}  # bodies of acknowledged puts, by id, without deleted jobs
+        self.deleting = set()  # ids of sent deletes
+        self.deleted = set()  # ids of acknowledged deletes
         self.in_flight = []  # ("put", body) and ("delete", id)
         self.problem = None
 
@@ -103,8 +103,8 @@ class Kill(DaemonTest):
         return daemon
 
     def load_until_killed(self, daemon, number):
-        """A number of replies, so that a slow server does as much work as a fast one, and then a thread
-        that kills the server, so that the moment does not depend on the clients."""
+        """Kills the server some time after a number of replies: a slow server does as much work as
+        a fast one. A thread kills it, which makes the moment independent of the clients."""
         replies, enough = iter(range(1 << 30)), self.dice.randrange(1, REPLIES)
         killer = threading.Timer(self.dice.uniform(0.0, 0.01), daemon.process.kill)
 
@@ -143,7 +143,7 @@ class Kill(DaemonTest):
             putter.deleting.clear()
             most += sum(kind == "put" for kind, _ in putter.in_flight)
         stats = client.stats_if_found(f"stats-tube round-{number}") or {"current-jobs-ready": 0}
-        # The puts in flight may have been done.
+        # The puts in flight may have succeeded.
         self.assertIn(stats["current-jobs-ready"], range(there, there + most + 1))
 
     def test_acknowledged_changes_survive_every_kill(self):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The move from beanstalkd's package to tubed's, as docs/installing.md prints it, while clients retry.
+"""The move from beanstalkd's package to tubed's, as docs/installing.md prints it, while clients
+retry.
 
-The commands of the page are played in a temporary directory, in their order: beanstalkd and tubed listen on
-the same unix socket in turn, and clients put and work all the time. packaging/tests/payload/beanstalkd.py
-runs the same commands on a machine with systemd."""
+The commands of the page run in a temporary directory, in order: beanstalkd and tubed listen on the
+same unix socket in turn, and clients put and work all the time.
+packaging/tests/payload/beanstalkd.py runs the same commands on a machine with systemd.
+"""
 
 import pathlib
 import re
@@ -15,7 +17,7 @@ from moving import RetryingClients
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "installing.md"
 
-# Installs first, and removes the journal of the first start.
+# Installs tubed first, and removes the journal of its first start.
 LOSING = """\
 systemctl disable --now beanstalkd.socket beanstalkd.service
 apt-get install ../tubed_2.0.0-1_amd64.deb
@@ -43,10 +45,10 @@ class Move(DaemonTest):
         self.old.mkdir()
         self.beanstalkd = self.start_beanstalkd("-b", str(self.old), path=self.socket)
 
-    # --- what the commands of the page do
+    # --- the commands of the page
 
     def start_tubed(self):
-        """The unit makes a directory that is missing (StateDirectory=), and then tubed starts."""
+        """Makes a missing directory, as the unit does (StateDirectory=), and starts tubed."""
         self.new.mkdir(exist_ok=True)
         self.tubed = self.start("-b", str(self.new), "-f", "0", listen=self.address)
 
@@ -59,7 +61,7 @@ class Move(DaemonTest):
                     clients.meet_a_refusal()
                 case ["apt-get", "install", package] if package.startswith("../tubed_"):
                     self.start_tubed()
-                    # More than the worker finishes.
+                    # More puts than the worker finishes.
                     clients.more(len(clients.acknowledged))
                 case ["systemctl", "start", "tubed"]:
                     self.start_tubed()
@@ -83,7 +85,7 @@ class Move(DaemonTest):
         clients.more(100)
         return clients, clients.missing()
 
-    # ---
+    # --- the tests
 
     def test_the_commands_of_the_page_lose_no_job(self):
         clients, missing = self.missing_after(commands_of_the_page())
@@ -92,7 +94,8 @@ class Move(DaemonTest):
         self.assertEqual(len(self.tubed.lines_with("imported files=")), 1)
 
     def test_the_check_finds_a_loss(self):
-        """The acknowledged puts between the first start and the removal of its journal."""
+        """Puts that were acknowledged between the first start and the removal of its journal are
+        lost."""
         _, missing = self.missing_after(LOSING)
         self.assertGreater(len(missing), 0)
 

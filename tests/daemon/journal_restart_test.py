@@ -1,8 +1,8 @@
 """Restarts of a server with a journal.
 
-The tests cover the state that survives a stop or a kill, the statistics of the journal, the
-directories that are refused or repaired at a start, the tasks --check, --dump and --salvage, and a
-reload of journal.sync.
+The tests cover the state that survives a stop or a kill, the statistics of the journal, directories
+that are refused or repaired at a start, the tasks --check, --dump and --salvage, and a reload of
+journal.sync.
 """
 
 import os
@@ -29,14 +29,14 @@ def crc32c(data):
 
 
 def record(payload):
-    """A record of segment 1."""
+    """Returns a record of segment 1."""
     rest = struct.pack("<I", len(payload)) + payload
     rest += bytes(-(4 + len(rest)) % 8)
     return struct.pack("<I", crc32c(b"segment" + struct.pack("<Q", 1) + rest)) + rest
 
 
 def segment_of_a_cluster():
-    """Segment 1 as a server of a cluster leaves it: job 1 is ready, and held for an hour."""
+    """Returns segment 1 as left by a server of a cluster: job 1 is ready, and held for an hour."""
     identity, now = 0x1234, time.time_ns()
     header = b"tubedjnl" + struct.pack("<IIQQq20x", 3, HEADER_BYTES, identity, 1, now)
     batch = struct.pack("<BBxxIQQQQQqQ", 1, 0, 3, identity, HEADER_BYTES, 0, 0, 2, now, 1)
@@ -49,7 +49,7 @@ def segment_of_a_cluster():
 
 
 def contents(directory):
-    """The contents, modification time and mode of all files, by name."""
+    """Returns the contents, modification time and mode of all files, by name."""
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode)
             for path in directory.iterdir()}
 
@@ -59,7 +59,7 @@ def quoted(value):
 
 
 class Journaled(DaemonTest):
-    environment = None  # of the daemons, besides that of the test
+    environment = None  # added to the environment of the test
 
     def setUp(self):
         super().setUp()
@@ -95,7 +95,7 @@ class First(Journaled):
     def test_a_new_journal_is_logged_as_new(self):
         daemon = self.start_on_it()
         self.assertIn(' after="nothing: the journal is new" ', daemon.wait_for_line("recovered"))
-        self.connect(daemon).put()  # so that a segment exists when the daemon stops
+        self.connect(daemon).put()  # makes a segment exist when the daemon stops
         self.restart(daemon)
 
 
@@ -144,7 +144,7 @@ class Survives(Journaled):
         self.assertIn("position:    entry 5 of term 1 of a replicated log\n", summary)
         daemon, client = self.serve()
         self.job(client, 1, state="ready", reserves=1, timeouts=0)
-        daemon, client = self.restart(daemon)  # a `placed` has ended the reservation
+        daemon, client = self.restart(daemon)  # a fact `placed` has ended the reservation
         self.job(client, 1, state="ready", reserves=1)
         self.assertEqual(client.reserve()[0], 1)
 
@@ -189,7 +189,7 @@ class Survives(Journaled):
                     self.end(daemon)
 
     def test_a_reserved_job_has_its_last_state_of_rest(self):
-        """That is after a kill. A stop releases the job, as the end of its client's connection
+        """This holds after a kill. A stop releases the job, as the end of its client's connection
         does."""
         def prepare(client):
             ready, delayed = client.put(b"r", priority=3), client.put(b"d", delay=900)
@@ -290,7 +290,7 @@ class Refused(Journaled):
 
     def test_a_directory_without_permission(self):
         self.journal.chmod(0o500)
-        # Root has all permissions, so the daemon then runs as another user.
+        # Root has all permissions, so the daemon runs as another user.
         user = ["-u", "nobody"] if os.geteuid() == 0 else []
         line = self.start_refused(73, "-b", str(self.journal), *user)
         self.assertIn(str(self.journal), line)
@@ -381,7 +381,7 @@ class Refused(Journaled):
 
 class Repaired(Journaled):
     def last_written(self):
-        """The segment and the offset at which the log ends."""
+        """Returns the segment and the offset at which the log ends."""
         _, output, _ = run("--check", str(self.journal))
         name, offset = output.split("ends at:")[1].split()[0].split(":")
         return self.journal / name, int(offset)
@@ -461,7 +461,7 @@ class Tasks(Journaled):
         found = [job_id for job_id in jobs if client.ask(f"kick-job {job_id}") == "NOT_FOUND"
                  and client.ask(f"delete {job_id}") == "DELETED"]
         self.assertEqual(len(found), 49)
-        self.assertEqual(client.put(), 10_000_051)  # as after a loss of power
+        self.assertEqual(client.put(), 10_000_051)  # as after a power loss
 
     def test_salvage_is_refused_while_a_server_uses_the_journal(self):
         daemon, client = self.serve()

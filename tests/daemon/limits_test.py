@@ -1,4 +1,4 @@
-"""At each limit the daemon answers with an error of the protocol and continues to serve."""
+"""At each limit the daemon replies with an error of the protocol and continues to serve."""
 
 import hashlib
 import os

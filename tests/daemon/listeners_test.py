@@ -1,5 +1,6 @@
-"""Listening on several addresses, on unix sockets and their paths, and on addresses in use; the
-change to another user."""
+"""Listening on several addresses, on unix sockets and on addresses in use; and the change to
+another user.
+"""
 
 import contextlib
 import grp
@@ -28,7 +29,7 @@ def has_ipv6():
 
 @unittest.skipUnless(without_network.SYSTEM_CALL, "no filter for this machine")
 class WithoutNetwork(DaemonTest):
-    """A service that gets its sockets from systemd, and may open none itself."""
+    """A service that gets its sockets from systemd, and may not open any."""
 
     def refusal(self, *flags, code=CANNOT_LISTEN):
         done = subprocess.run([sys.executable, without_network.__file__, PROGRAM, *flags],
@@ -50,7 +51,7 @@ class WithoutNetwork(DaemonTest):
                  "--cluster-name", "a", "--cluster-listen", "127.0.0.1")
         reason = "tubed: cluster.name: this service has no network: see CLUSTER MODE in tubed(8)"
         self.assertEqual(self.refusal(*flags), reason)
-        # So does the check in the same sandbox, with which a reload of the service begins.
+        # A reload of the service begins with this check in the same sandbox, which fails as well.
         self.assertEqual(self.refusal(*flags, "--check-config", code=78), reason)
         self.assertEqual(run(*flags, "--check-config"), (0, "", ""))
         self.assertEqual(list(self.directory.iterdir()), [])
@@ -152,7 +153,7 @@ class Privileges(DaemonTest):
         users = pathlib.Path("/etc/passwd").read_text(encoding="utf-8")
         entry = next(line for line in users.splitlines() if line.startswith("nobody:"))
         uid, gid = entry.split(":")[2:4]
-        # The daemon logs the listeners before it changes the user: low ports need root.
+        # The daemon logs the listeners before it changes the user, because low ports need root.
         until("the user to change", lambda: daemon.status_field("Uid").split() == [uid] * 4)
         self.assertEqual(daemon.status_field("Gid").split(), [gid] * 4)
         self.assertNotIn("0", daemon.status_field("Groups").split())

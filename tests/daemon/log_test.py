@@ -90,8 +90,8 @@ class Logs(DaemonTest):
             self.assertRegex(lines[-1], "^<3>tubed: .*none")
 
     def start_refused(self, *flags):
-        """Starts a daemon that exits before it serves, with the journal on its stderr. Returns
-        (exit code, lines)."""
+        """Starts a daemon that exits before it serves, with the journal of systemd on its stderr.
+        Returns (exit code, lines)."""
         read_end, write_end = os.pipe()
         status = os.fstat(write_end)
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The memory that jobs use is small, bounded, and returned to the system."""
+"""The memory used by jobs is small, bounded, and returned to the system."""
 
 import unittest
 
@@ -11,7 +11,7 @@ BATCH = 500
 def put(client, count, size):
     """Puts jobs; returns their ids."""
     last = 0
-    for begin in range(0, count, BATCH):  # so that few replies are buffered
+    for begin in range(0, count, BATCH):  # limits the buffered replies
         last = int(client.put_many(min(BATCH, count - begin), size=size).split()[1])
     return range(last - count + 1, last + 1)
 
@@ -42,7 +42,7 @@ class Memory(DaemonTest):
             room = limit - client.stats()["job-memory"]
             ids = put(client, room // (size + 256), size)
             delete(client, [each for number, each in enumerate(ids) if number % 100])
-        # Twice the limit: malloc would retain some memory of deleted jobs as well.
+        # Twice the limit, because malloc would retain some memory of deleted jobs as well.
         self.assertLess(daemon.resident_bytes() - begun, 2 * limit + 4 * MIB)
 
     def test_a_tube_with_a_long_name_takes_what_the_manual_says(self):

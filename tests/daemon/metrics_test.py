@@ -2,8 +2,8 @@
 
 The tests check the samples of /metrics after known work, the page with promtool and a real
 Prometheus, the health checks during a drain, a stop and with a full journal, malformed requests and
-slow readers, and clients of the queue while a page is made. bench/measure/scrape.py measures what a
-scrape costs and how much it delays.
+slow readers, and clients of the queue while a page is made. bench/measure/scrape.py measures the
+cost and the delay of a scrape.
 """
 
 import http.client
@@ -34,14 +34,15 @@ def need(program):
 
 
 def check_page(page):
-    """Raises an AssertionError if promtool finds a fault in the metrics."""
+    """Fails if promtool finds a fault in the metrics."""
     done = subprocess.run([need("promtool"), "check", "metrics"], input=page, text=True,
                           capture_output=True, timeout=SECONDS, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
 
 
 def samples_of(page):
-    """{"name{labels}": value}. A line is a sample or a comment, and no series occurs twice."""
+    """Returns {"name{labels}": value}. Each line must be a sample or a comment, and no series may
+    occur twice."""
     samples = {}
     for line in page.splitlines():
         if line.startswith("#"):
@@ -218,7 +219,8 @@ class Clients(HttpTest):
         daemon = self.serve()
 
         def difference():
-            """The open descriptors, without connections but with the connection of the scrape."""
+            """Returns the number of open descriptors that are not connections, except the
+            connection of the scrape."""
             samples = self.samples(daemon)
             return samples["tubed_open_descriptors"] - samples["tubed_connections"]
 
@@ -269,8 +271,8 @@ class Prometheus(HttpTest):
 
     @staticmethod
     def listening_address(pid):
-        """The address at which the process listens. It was started with port 0 and does not log the
-        port, so this reads /proc."""
+        """Returns the address at which the process listens. It was started with port 0 and does not
+        log the port, so this reads /proc."""
         try:
             inodes = {os.readlink(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
         except OSError:
@@ -388,7 +390,7 @@ class BadClients(HttpTest):
 
 class Beside(HttpTest):
     def test_clients_of_the_queue_are_answered_while_a_page_is_made(self):
-        """The page is larger than all buffers between the daemon and its reader, so it is not complete
+        """The page is larger than all buffers between the daemon and its reader: it is not complete
         before the reader takes it."""
         daemon = self.serve("--http-max-tubes", str(TUBES))
         client = self.make_tubes(daemon)
@@ -405,7 +407,7 @@ class Beside(HttpTest):
             client.put()
         text = (begin + response.read()).decode()
         self.assertGreaterEqual(len(re.findall("^tubed_tube_jobs_put_total", text, re.M)), TUBES)
-        # The end of the page shows what was put after its beginning was read.
+        # The end of the page includes puts made after its beginning was read.
         samples = samples_of(text)
         self.assertEqual(samples[f'tubed_tube_put_to_reserve_seconds_count{{tube="{last}"}}'], 1)
         self.assertEqual(samples[f'tubed_tube_jobs_put_total{{tube="{last}"}}'], 102)

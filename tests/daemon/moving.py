@@ -1,29 +1,31 @@
-"""Clients that reconnect and retry while one server takes the place of another, and that know afterwards
-which jobs must still be there."""
+"""Clients that reconnect and retry while one server replaces another, and that know which jobs must
+exist afterwards.
+"""
 
 import threading
 
 from harness import Client, until
 
-LONG = 600  # seconds: only a hang takes as long
+LONG = 600  # seconds: only a hang takes this long
 
 
 def is_lost(error):
-    """Whether this is the end of a connection, as a client sees it while a server is replaced."""
+    """True if the error is the end of a connection during the replacement of a server."""
     return isinstance(error, OSError) or "the stream ended" in str(error)
 
 
 class RetryingClients:
-    """Producers and a worker, each with one connection, which they open again when it ends. A producer
-    puts a body until a server acknowledges it. The worker finishes one job for three that it leaves."""
+    """Producers and a worker, each with one connection, which they reopen when it ends. A producer
+    puts a body until a server acknowledges it. The worker finishes one job for three that it
+    leaves."""
 
     def __init__(self, address, producers=2):
         self.address = address
         self.changed = threading.Condition()
         self.over = threading.Event()
         self.acknowledged = set()  # bodies
-        self.finished = set()      # those of them whose deletion a server has acknowledged
-        self.uncertain = set()     # those whose deletion got no answer
+        self.finished = set()      # those whose deletion was acknowledged
+        self.uncertain = set()     # those whose deletion was not answered
         self.refused = 0           # attempts to connect
         self.errors = []
         self.threads = [threading.Thread(target=self.run, args=(self.work,), daemon=True)]
@@ -40,11 +42,11 @@ class RetryingClients:
             self.over.set()
 
     def connect(self):
-        """A connection, or None once stop() was called."""
+        """Returns a connection, or None once stop() was called."""
         while not self.over.is_set():
             try:
                 client = Client(self.address)
-                client.socket.settimeout(LONG)  # a socket of systemd is open before a server answers
+                client.socket.settimeout(LONG)  # a socket of systemd opens before a server answers
                 return client
             except OSError:
                 with self.changed:
@@ -103,7 +105,7 @@ class RetryingClients:
             client.close()
 
     def more(self, count):
-        """Waits until this many more puts have been acknowledged."""
+        """Waits until this many more puts are acknowledged."""
         goal = len(self.acknowledged) + count
         until(f"{count} more acknowledgements", lambda: self.errors or len(self.acknowledged) >= goal,
               LONG)
@@ -113,8 +115,8 @@ class RetryingClients:
         until("a refused connection", lambda: self.errors or self.refused >= goal, LONG)
 
     def missing(self):
-        """Stops the clients, takes all ready jobs from the server, and returns the bodies that should be
-        among them and are not."""
+        """Stops the clients, takes all ready jobs from the server, and returns the missing
+        bodies."""
         self.over.set()
         for thread in self.threads:
             thread.join()

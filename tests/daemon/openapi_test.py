@@ -1,7 +1,8 @@
-"""Calls every operation of the description of the HTTP API (docs/reference/openapi.yaml) on the real
-daemon, and compares the answers with it: the status, the type of the content, and each member.
+"""Calls every operation of the description of the HTTP API (docs/reference/openapi.yaml) on the
+real daemon, and compares the answers with it: the status, the content type, and each member.
 
-$TUBED_GENERATE_DOCS names the program that prints the description as JSON. ctest sets it."""
+$TUBED_GENERATE_DOCS names the program that prints the description as JSON. ctest sets it.
+"""
 
 import json
 import os
@@ -48,8 +49,9 @@ class Description:
                 yield path, method.upper(), operation
 
     def differences(self, value, schema, where="$"):
-        """Sentences on how the value is not as the schema says. A member that the schema does not
-        name is a difference as well: a reader of the description would not know it."""
+        """Returns sentences about differences between the value and the schema. A member that the
+        schema does not name is a difference as well, because a reader of the description would not
+        know it."""
         schema = self.resolve(schema)
         types = schema.get("type", [])
         types = types if isinstance(types, list) else [types]
@@ -72,7 +74,7 @@ class Description:
 
 
 class Case:
-    """A call of an operation that is to succeed with this status."""
+    """A call of an operation that must succeed with this status."""
 
     def __init__(self, status=200, headers=None, raw=None, accept=None, **parameters):
         self.status = status
@@ -98,7 +100,7 @@ class OpenApi(DaemonTest):
         return connection.getresponse()
 
     def call(self, daemon, path, method, operation, case):
-        """Sends each parameter where the description says; returns the response."""
+        """Sends each parameter as the description says; returns the response."""
         left = dict(case.parameters)
         query = {}
         headers = dict(case.headers)
@@ -151,7 +153,7 @@ class OpenApi(DaemonTest):
         return value
 
     def cases(self, daemon):
-        """Operation -> its calls; each finds the jobs and the tubes that it needs."""
+        """Returns the calls of each operation; each finds the jobs and the tubes that it needs."""
         client = self.connect(daemon)
 
         def put(tube="mail", line="5 0 60", tags=""):
@@ -180,7 +182,7 @@ class OpenApi(DaemonTest):
             "getCapabilities": [Case()],
             "getSettings": [Case()],
             "getHistory": [Case()],
-            "getCluster": [Case(404)],  # the server is in none
+            "getCluster": [Case(404)],  # the server is not in a cluster
             "watchEvents": [Case()],
             "drain": [Case()],
             "undrain": [Case()],

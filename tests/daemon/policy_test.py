@@ -1,7 +1,7 @@
 """Policies of tubes on the real daemon.
 
-The tests cover what survives a restart of a server with a journal, a reload of the [[policy]] tables
-of the settings file, the check of such a file, and the metrics. tests/wire has the rules.
+The tests cover policies after a restart of a server with a journal, a reload of the [[policy]]
+tables of the settings file, the check of such a file, and the metrics. tests/wire has the rules.
 """
 
 import signal
@@ -22,7 +22,7 @@ dead = "mail.dead"
 
 
 def policy(client, tube):
-    """The values of a tube's policy that are not defaults, with their origins."""
+    """Returns the values of a tube's policy that are not defaults, with their origins."""
     lines = client.stats(f"tube-policy {tube}")
     return {key: (quoted(value), lines[f"{key}-from"]) for key, value in lines.items()
             if not key.endswith("-from") and lines[f"{key}-from"] != "default"}
@@ -104,7 +104,7 @@ class Reload(DaemonTest):
         client.ask("watch t")
         self.assertEqual(client.reserve()[0], first)
         client.send(b"reserve\r\n")
-        # A client that waits gets the job when the reload allows it.
+        # A waiting client gets the job when the reload allows it.
         line = self.reload(daemon, "", 2)
         self.assertIn("changed=policy", line)
         self.assertEqual(client.body()[0], ["RESERVED", str(second), "1"])

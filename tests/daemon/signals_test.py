@@ -154,7 +154,7 @@ class Stop(DaemonTest):
         daemon.wait_for_line("stopping")
         rest = client.rest()
         reply = len(b"FOUND 1 8388608\r\n") + 8 * MIB + 2
-        # The four commands were sent at once, so all were read before the stop.
+        # The four commands were sent together, so all were read before the stop.
         self.assertEqual(len(rest), 4 * reply - 1000)
         self.assertEqual(daemon.wait(), 0)
 
@@ -164,7 +164,7 @@ class Stop(DaemonTest):
         begin = time.monotonic()
         daemon.signal(signal.SIGTERM)
         daemon.wait_for_line("stopping")
-        # The listener is closed in the same tick in which the line is logged.
+        # The listener is closed in the tick in which the line is logged.
         until("connections to be refused", lambda: self.is_refused(daemon))
         self.assertEqual(daemon.wait(), 0)
         self.assertGreater(time.monotonic() - begin, 0.45)
@@ -210,7 +210,7 @@ class Stop(DaemonTest):
         clients = [self.connect(daemon) for _ in range(5)]
         until("the connections to be accepted",
               lambda: clients[0].stats()["current-connections"] == 5)
-        clock.advance()  # the time for which the server awaits their first commands does not end
+        clock.advance()  # the server's wait for their first commands does not expire
         clients[0].ask("list-tube-used")
         daemon.signal(signal.SIGTERM)
         daemon.wait_for_line("stopping")
@@ -234,7 +234,7 @@ class Stop(DaemonTest):
         clock = StandingClock(self.directory)
         daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "0", environment=clock.environment)
         self.unread_reply(daemon)
-        clock.advance()  # and no time passes: a timeout that is not zero never ends
+        clock.advance()  # no time passes: a timeout that is not zero never expires
         daemon.signal(signal.SIGTERM)
         self.assertEqual(daemon.wait(), 0)
 

@@ -1,9 +1,10 @@
 """The server does large work of a client in slices, and answers other clients between them.
 
 Each test stops the process, sends the command that causes the work, and sends many commands of a
-watcher, whose replies show how far the work is. All input is there when the process continues. Two
-replies in a row are at most two slices apart, because an iteration of the event loop has two ticks;
-that is a count, which no load on the machine changes. bench/measure/latency.py measures the times.
+watcher, whose replies show the progress of the work. All input has arrived when the process
+continues. Consecutive replies are at most two slices apart, because an iteration of the event loop
+has two ticks; this is a count, which no load on the machine changes. bench/measure/latency.py
+measures the times.
 """
 
 import unittest
@@ -30,14 +31,14 @@ class SlicesTest(DaemonTest):
         self.client.ask("use work")
         self.client.ask("watch work")
         self.watcher = self.connect(self.daemon)
-        self.watcher.stats()  # it is accepted
+        self.watcher.stats()  # the connection is accepted
 
     def all_hours_pass(self):
         self.clock.advance(2 * HOUR)
 
     def watch(self, cause, left):
-        """Calls `cause` and watches the work: left(stats) is the number of jobs that are left to do.
-        Returns these numbers, in order."""
+        """Calls `cause` and watches the work: left(stats) is the number of jobs left to do. Returns
+        these numbers, in order."""
         self.daemon.freeze()
         cause()
         self.watcher.send(b"stats\r\n" * QUESTIONS)

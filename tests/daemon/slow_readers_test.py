@@ -1,5 +1,6 @@
 """Clients that do not read their replies, or read them slowly, use a bounded amount of memory and
-do not delay other clients; clients that are idle or stalled are closed."""
+do not delay other clients; clients that are idle or stalled are closed.
+"""
 
 import hashlib
 import os
@@ -13,7 +14,8 @@ MIB = 1 << 20
 
 
 class SteppedTest(DaemonTest):
-    """Tests of timeouts that must not end: the clock of the server stops between the steps of a test."""
+    """Tests with timeouts that must not expire: the clock of the server stops between the steps of
+    a test."""
 
     def start_stepped(self, *flags):
         self.clock = StandingClock(self.directory)
@@ -29,8 +31,8 @@ class SteppedTest(DaemonTest):
 
 class SlowReaders(SteppedTest):
     def test_a_client_that_never_catches_up_uses_little_memory(self):
-        # The client never has read all replies, and the replies that it has read must be freed all
-        # the same. The buffers of unix sockets stay smaller than limits.output_bytes.
+        # The client has never read all replies, but the replies that it has read must be freed. The
+        # buffers of unix sockets stay smaller than limits.output_bytes.
         daemon = self.start(listen=f"unix:{self.directory}/socket")
         other = self.connect(daemon)
         job = other.put(b"s" * 1500)
@@ -79,7 +81,8 @@ class SlowReaders(SteppedTest):
         self.assertEqual(other.stats()["current-connections"], 1)
 
     def test_a_slow_reader_gets_every_byte(self):
-        # Reading takes several times as long as timeouts.stall, and the client makes progress all the time.
+        # Reading takes several times as long as timeouts.stall, but the client always makes
+        # progress.
         daemon = self.start_stepped("-z", "4MiB", "--timeouts-stall", "20s")
         other = self.connect(daemon)
         bodies = [os.urandom(size) for size in (4 * MIB, 3 * MIB, 100, 5 * MIB // 2, 70_000)]

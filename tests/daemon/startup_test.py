@@ -1,5 +1,6 @@
-"""What tubed takes over from its parent: standard descriptors that are closed, output that cannot be
-written, signals that are ignored or blocked, and too few threads and descriptors."""
+"""Conditions that tubed inherits from its parent: closed standard descriptors, output that cannot
+be written, ignored or blocked signals, and too few threads and descriptors.
+"""
 
 import itertools
 import signal
@@ -9,7 +10,7 @@ import unittest
 
 from harness import PROGRAM, SANITIZED, SECONDS, Client, DaemonTest, Process, connects, preloaded, until
 
-# Ends as the program does that it becomes, whose words are its arguments.
+# Blocks and ignores all signals, and becomes the program given by its arguments.
 WITHOUT_SIGNALS = """
 import os, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -21,14 +22,14 @@ OUTPUT, RESOURCES = 74, 71  # EX_IOERR, EX_OSERR
 
 
 def shell(command, *arguments):
-    """The exit code of a shell command in which "$0" is tubed, and its standard error."""
+    """Returns the exit code and the standard error of a shell command in which "$0" is tubed."""
     done = subprocess.run(["bash", "-c", command, PROGRAM, *map(str, arguments)], check=False,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
     return done.returncode, done.stderr.decode()
 
 
 def start_by_shell(test, command, path, *flags):
-    """A server at the unix socket `path`, which this shell command starts, and which may end."""
+    """Starts a server at the unix socket `path` by this shell command. The server may end."""
     server = Process(["bash", "-c", command, PROGRAM, "-l", f"unix:{path}", *flags])
     test.addCleanup(server.kill)
     until("the server to listen or to end",
@@ -46,7 +47,7 @@ class ClosedDescriptors(DaemonTest):
         self.end(daemon)
 
     def closings(self):
-        """Every set of closed standard descriptors, in the words of a shell."""
+        """Yields every set of closed standard descriptors, in shell syntax."""
         for count in range(4):
             for numbers in itertools.combinations(("<&-", ">&-", "2>&-"), count):
                 with self.subTest(closed=numbers):
@@ -81,7 +82,7 @@ class ClosedDescriptors(DaemonTest):
                     code, errors = shell(f'"$0" "$@" {target}', *arguments)
                     self.assertEqual(code, OUTPUT)
                     self.assertEqual(errors, "tubed: standard output: cannot write all of it\n")
-        # The files of the journal have not become the output.
+        # The files of the journal did not become the output.
         self.assertEqual(self.connect(self.start("-b", self.journal)).reserve()[1], b"kept")
 
 
@@ -104,7 +105,7 @@ class InheritedSignals(DaemonTest):
         journal.mkdir()
         daemon = self.start("-b", journal)
         client = self.connect(daemon)
-        for _ in range(1000):  # more than a pipe without a reader takes
+        for _ in range(1000):  # more than a pipe without a reader holds
             client.put(b"x" * 100)
         self.end(daemon)
         process = subprocess.Popen([sys.executable, "-c", WITHOUT_SIGNALS, PROGRAM, "--dump", journal],
@@ -117,7 +118,7 @@ class InheritedSignals(DaemonTest):
 
 
 class FewResources(DaemonTest):
-    """A process that gets no threads, or few descriptors, says so before it serves."""
+    """A process that gets no threads, or few descriptors, reports that before it serves."""
 
     def setUp(self):
         super().setUp()
@@ -128,7 +129,7 @@ class FewResources(DaemonTest):
         return preloaded("few_threads", self.directory) | {"TUBED_THREADS": str(count)}
 
     def test_a_server_without_threads_ends_before_it_is_ready(self):
-        # From the fifth call on libuv starts its threads: they were possible a moment ago.
+        # From the fifth call on, libuv starts its threads, after earlier calls have succeeded.
         for count in (0, 3, 4, 7):
             with self.subTest(threads=count):
                 daemon = self.start("-b", str(self.journal), environment=self.few_threads(count))
@@ -175,7 +176,7 @@ class FewResources(DaemonTest):
         self.assertEqual(log.stat().st_size, 4096)
 
     def test_enough_descriptors_for_a_start_are_enough_to_serve(self):
-        """With any limit the server serves, or one line says why it does not."""
+        """With any limit the server serves, or one line gives the reason."""
         for most in range(8, 56, 4):
             with self.subTest(descriptors=most):
                 server = start_by_shell(

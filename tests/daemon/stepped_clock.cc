@@ -43,8 +43,8 @@ char monotonic_file[4096];
 }
 
 // Returns the number in this file; 0 without a file. The allocator of a sanitizer reads the clock
-// while it holds its locks: this function neither allocates nor calls a function that a sanitizer
-// replaces.
+// while it holds its locks, so this function neither allocates nor calls a function that a
+// sanitizer replaces.
 time_t seconds_in(const char* name) {
   const int before = errno;
   time_t seconds = 0;

@@ -1,4 +1,4 @@
-"""tubed --test-mode: its address, its control connection, its clock, and how it ends."""
+"""tubed --test-mode: its address, its control connection, its clock, and its end."""
 
 import json
 import os
@@ -62,7 +62,7 @@ class TestServer:
         return client
 
     def end(self):
-        """Ends standard input and returns the exit code and what was logged."""
+        """Ends standard input. Returns the exit code and the log."""
         if self.ended:
             return self.ended
         self.process.stdin.close()
@@ -75,7 +75,7 @@ class TestServer:
 
 
 def exchange(client, data, lines=1):
-    """Sends bytes and receives as many lines."""
+    """Sends bytes and receives `lines` lines."""
     client.sendall(data)
     received = b""
     while received.count(b"\r\n") < lines:
@@ -204,7 +204,7 @@ class ControlTest(unittest.TestCase):
             client = server.connect()
             exchange(client, b"put 0 0 60 %d\r\n%s\r\n" % (len(body), body))
             server.send(b"peek 1\n")
-            # The pipe is full, and other clients are served.
+            # The pipe is full, but other clients are served.
             for _ in range(10):
                 self.assertEqual(exchange(client, b"list-tube-used\r\n"), b"USING default\r\n")
             self.assertEqual(server.line(), f"FOUND 1 {len(body)}")
@@ -304,7 +304,7 @@ class StateTest(unittest.TestCase):
             server.say("test-snapshot before")
             server.say("test-reset")
             self.assertEqual(server.say("put 0 0 60 1 idp:k\nx"), "INSERTED 1")
-            # A job whose key is taken is loaded without it.
+            # A job whose key is taken is loaded without the key.
             server.send(b"test-load %d\n%s\n" % (len(dump.encode()), dump.encode()))
             self.assertEqual(server.line(), "LOADED 1")
             self.assertNotIn("idempotency-key", server.block("stats-job 2"))
@@ -314,7 +314,7 @@ class StateTest(unittest.TestCase):
             self.assertEqual(server.say("put 0 0 60 1 idp:k\nx"), "INSERTED 1 READY")
             self.assertEqual(server.say("test-restore before"), "RESTORED 1")
             self.assertEqual(server.say("put 0 0 60 1 idp:l\nx"), "INSERTED 2 DELETED")
-            # The end of a cooldown is no event.
+            # The end of a cooldown is not an event.
             server.say("test-advance 200")
             self.assertEqual(server.say("put 0 0 60 1 idp:l\nx"), "INSERTED 3")
             self.assertEqual(server.block("test-events").splitlines()[1:], ["- 1 put 3 default"])

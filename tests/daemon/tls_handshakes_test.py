@@ -1,7 +1,7 @@
-"""Many handshakes of TLS on the real daemon: slow handshakes do not delay other clients, are bounded
-in number and time, and leave nothing; neither do handshakes that succeed or fail.
+"""Many TLS handshakes on the real daemon: slow handshakes do not delay other clients, are bounded
+in number and time, and leak nothing; nor do handshakes that succeed or fail.
 
-TUBED_HANDSHAKES sets how many handshakes the memory test makes.
+TUBED_HANDSHAKES is the number of handshakes of the memory test.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from tls_tests import TlsTest
 SLOW = 2_000 if not SANITIZED else 500
 PENDING = 300
 HANDSHAKES = int(os.environ.get("TUBED_HANDSHAKES", "5000" if not SANITIZED else "1000"))
-# How much the memory may grow in the last three quarters of the handshakes, whatever their number.
+# Growth of memory allowed in the last three quarters of the handshakes, whatever their number.
 GROWTH = 1 << 20
 FIRST_BYTE = b"\x16"
 
@@ -43,14 +43,14 @@ class SlowHandshakesTest(TlsTest):
 
 class SlowHandshakes(SlowHandshakesTest):
     def ended(self, sockets):
-        """How many of the connections the server has closed."""
+        """Returns how many of the connections the server has closed."""
         poll = select.poll()
         for one in sockets:
             poll.register(one, select.POLLIN)
         return len(poll.poll(0))
 
     def serve_with_clock(self, settings=""):
-        """A daemon in which a handshake times out when the test advances its clock."""
+        """Starts a daemon in which a handshake times out when the test advances its clock."""
         self.clock = StandingClock(self.directory)
         daemon = self.serve(settings=f"timeouts.handshake = \"1m\"\n{settings}",
                             environment=self.clock.environment)
@@ -59,7 +59,7 @@ class SlowHandshakes(SlowHandshakesTest):
 
     def end_a_minute(self, client):
         self.clock.advance(61)
-        client.ask("list-tube-used")  # so that the daemon notices it
+        client.ask("list-tube-used")  # makes the daemon notice it
 
     def test_slow_handshakes(self):
         daemon = self.serve_with_clock(f"limits.handshakes = {PENDING}\n")
@@ -73,7 +73,7 @@ class SlowHandshakes(SlowHandshakesTest):
                 client.ask("list-tube-used")
         self.assertLessEqual(self.open_descriptors(daemon), descriptors + PENDING + 1)
         until("the oldest to be closed", lambda: self.ended(slow) >= SLOW - PENDING)
-        # Another client is served, as one more handshake, while the others have their minute.
+        # Another client is served as one more handshake, while the others still have time.
         other = self.connect_tls(daemon)
         self.assertEqual(other.ask("list-tube-used"), "USING default")
         self.assertLessEqual(self.ended(slow), SLOW - PENDING + 1)
@@ -85,7 +85,7 @@ class SlowHandshakes(SlowHandshakesTest):
         self.assertEqual(client.stats()["current-connections"], 2)
 
     def test_a_handshake_that_stops_anywhere_ends_in_time(self):
-        """Also a client that does not send its half of the handshake, or not all of it."""
+        """Includes clients that send a part of their half of the handshake, or nothing."""
         hello = ssl.MemoryBIO()
         with self.assertRaises(ssl.SSLWantReadError):
             tls_context().wrap_bio(ssl.MemoryBIO(), hello).do_handshake()
@@ -113,7 +113,7 @@ class SlowHandshakes(SlowHandshakesTest):
         slow = list(self.open_slow(daemon, 50))
         self.connect_tls(daemon).ask("list-tube-used")
         daemon.signal(signal.SIGTERM)
-        self.assertEqual(daemon.wait(), 0)  # which would fail long before the hour is over
+        self.assertEqual(daemon.wait(), 0)  # would time out long before the hour ends
         self.assertEqual(self.ended(slow), 50)
 
     def test_connections_above_the_limit(self):
@@ -130,14 +130,14 @@ class SlowHandshakes(SlowHandshakesTest):
 
 class Memory(TlsTest):
     def shake_hands(self, daemon, seconds):
-        """New handshakes without resumption, as many as are done in `seconds`."""
+        """Makes new handshakes without resumption for `seconds`; returns their number."""
         done = subprocess.run(["openssl", "s_time", "-connect", daemon.addresses[0], "-new", "-time",
                                str(seconds)], capture_output=True, text=True, check=False,
                               timeout=SECONDS + seconds)
         return int(re.search(r"^(\d+) connections in \d+ real", done.stdout, re.MULTILINE)[1])
 
     def some_of_each_kind(self, daemon):
-        """Connections that end in other ways than s_time's: work, failures, resets."""
+        """Makes connections that end in other ways than s_time's: work, failures, resets."""
         for _ in range(20):
             client = self.connect_tls(daemon)
             job = client.put(b"x" * 30_000)
@@ -156,7 +156,7 @@ class Memory(TlsTest):
     def test_handshakes_leave_no_memory(self):
         daemon = self.serve()
         done, figures = 0, []
-        # After an answer the daemon has opened all that it needs, and this connection.
+        # After an answer the daemon has opened everything that it needs, including this connection.
         self.connect_tls(daemon).ask("list-tube-used")
         descriptors = self.open_descriptors(daemon)
         self.some_of_each_kind(daemon)
@@ -168,7 +168,7 @@ class Memory(TlsTest):
         quarter = next(bytes for count, bytes in figures if count * 4 >= done)
         if not SANITIZED:
             self.assertLess(figures[-1][1] - quarter, GROWTH, figures)
-        # A client of the queue still finds it as it was.
+        # No client of the queue remains.
         self.assertEqual(self.connect_tls(daemon).stats()["current-connections"], 2)
 
 

@@ -58,7 +58,7 @@ class TlsHttp(TlsHttpTest):
         status, page = self.fetch(daemon, "/metrics")
         self.assertEqual(status, 200)
         self.assertIn("\ntubed_", page)
-        # A client of HTTP names its protocol.
+        # An HTTP client names its protocol.
         context = tls_context(self.authority, alpn=("http/1.1",))
         self.assertEqual(self.fetch(daemon, context=context), (200, "ok\n"))
         with self.assertRaises(urllib.error.URLError):
@@ -101,7 +101,7 @@ class TlsHttp(TlsHttpTest):
         with self.assertRaises(urllib.error.URLError):
             self.fetch(daemon)
         self.assertEqual(self.fetch(daemon, context=tls_context(other)), (200, "ok\n"))
-        # A connection that was open before is served.
+        # A connection that was opened before is served.
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         received = b""
         while chunk := client.recv(4096):
@@ -138,7 +138,7 @@ class TlsHttp(TlsHttpTest):
 
 
 class Replay:
-    """A stream for HTTPResponse: `begin`, and what a socket receives after it."""
+    """A stream for HTTPResponse: `begin`, followed by the input of a socket."""
 
     def __init__(self, begin, client):
         self.begin, self.client = begin, client

@@ -1,5 +1,6 @@
-"""The settings of TLS on the real daemon: a reload, what --check-config prints, and listeners of
-TLS whose sockets are passed on."""
+"""The settings of TLS on the real daemon: a reload, the output of --check-config, and TLS listeners
+with inherited sockets.
+"""
 
 import os
 import signal
@@ -95,7 +96,7 @@ class Reload(TlsTest):
                 self.connect_tls(daemon, context=old).ask("list-tube-used")
 
     def test_handshakes_that_are_under_way(self):
-        """They go on with the certificate that they have begun with."""
+        """Handshakes continue with the certificate with which they started."""
         daemon = self.serve()
         slow = Client(daemon.addresses[0])
         self.addCleanup(slow.close)
@@ -110,7 +111,7 @@ class Reload(TlsTest):
         self.assertNotIn(b"\r\n", slow.rest())
 
     def test_listeners_of_the_same_address_keep_their_settings(self):
-        """Port 0 lets the kernel choose, several times."""
+        """With port 0 the kernel chooses a port each time."""
         plain = table("[[listen]]", {"address": "127.0.0.1:0"})
         one = self.authority.issue("one", names=LOCALHOST)
         for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
@@ -139,20 +140,21 @@ class Reload(TlsTest):
 
 class CheckConfig(TlsTest):
     def check(self, text):
-        """The error of --check-config, one line; None if all is well."""
+        """Returns the error of --check-config, a single line; None if it finds none."""
         code, output, errors = run("--config", self.write_config(text), "--check-config")
         self.assertEqual(output, "")
         if code == 0:
             self.assertEqual(errors, "")
             return None
         self.assertEqual((code, errors.count("\n")), (CONFIG, 1), errors)
-        # A start refuses the same.
+        # A start refuses the same settings.
         started, _, log = run("--config", self.write_config(text))
         self.assertEqual((started, log.splitlines()[-1] + "\n"), (CONFIG, errors), log)
         return errors.removeprefix("tubed: ").rstrip("\n")
 
     def warnings(self, text, *flags):
-        """The warnings of --check-config. A start, which serves, logs the same in this order."""
+        """Returns the warnings of --check-config. A start, which serves, logs the same in this
+        order."""
         path = self.write_config(text)
         code, output, errors = run("--config", path, *flags, "--check-config")
         self.assertEqual((code, output), (0, ""), errors)
@@ -191,7 +193,7 @@ class CheckConfig(TlsTest):
             "http.listen": "127.0.0.1:0", **Tls((self.server,)).keys("http.tls.")})))
 
     def test_files_that_cannot_be_used(self):
-        """Some; tests/loop/tls_test.cc has the others."""
+        """Some examples; tests/loop/tls_test.cc has the others."""
         certificate, key = self.server.certificate, self.server.key
         secret = self.directory / "secret.key"
         openssl("pkey", "-in", key, "-aes256", "-passout", "pass:word", "-out", secret)
@@ -262,7 +264,7 @@ class Inherited(TlsTest):
         self.sockets = []
 
     def bind(self, path=None):
-        """A listening socket to pass on; returns its address as the settings have it."""
+        """Makes a listening socket to pass on; returns its address as written in the settings."""
         one = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
         self.addCleanup(one.close)
         one.bind(str(path) if path else ("127.0.0.1", 0))
@@ -271,7 +273,7 @@ class Inherited(TlsTest):
         return f"unix:{path}" if path else "%s:%d" % one.getsockname()
 
     def start_with_sockets(self, text):
-        """A daemon that gets the sockets of bind()."""
+        """Starts a daemon that gets the sockets of bind()."""
         names = ":".join(["clients"] * len(self.sockets))
         return self.start("--config", self.write_config(text), listen=None, sockets=self.sockets,
                           listeners=len(self.sockets), environment={"LISTEN_FDNAMES": names})

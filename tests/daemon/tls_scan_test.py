@@ -1,4 +1,4 @@
-"""sslscan finds nothing weak at the listeners of TLS."""
+"""sslscan finds no weakness of the TLS listeners."""
 
 import re
 import shutil

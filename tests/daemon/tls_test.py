@@ -1,6 +1,7 @@
 """TLS of clients on the real daemon: versions and protocols, the certificates of both sides,
-resumption, streams that are cut off, and much input and output at once. tls_scan_test.py looks for weak
-versions and ciphers; records and ends of every kind are tested by tests/loop/tls_test.cc."""
+resumption, streams that are cut off, and much input and output at once. tls_scan_test.py looks for
+weak versions and ciphers; tests/loop/tls_test.cc tests records and ends of every kind.
+"""
 
 import random
 import ssl
@@ -16,7 +17,7 @@ V1_2, V1_3 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 
 class Refusals:
     def assert_refused(self, daemon, *parts, **options):
-        """The client is not served; returns the error of the client."""
+        """Checks that the client is not served; returns the client's error."""
         with self.assertRaises((ssl.SSLError, OSError, AssertionError)) as caught:
             # With TLS 1.3 a client learns from its first read that its certificate is refused.
             self.connect_tls(daemon, **options).ask("list-tube-used")
@@ -53,7 +54,7 @@ class Versions(Refusals, TlsTest):
     def test_a_client_may_update_its_keys(self):
         daemon = self.serve()
         process = self.start_s_client(daemon)
-        for key in (b"k", b"K", b"K"):  # K: the server is to update its key as well
+        for key in (b"k", b"K", b"K"):  # K: requests that the server update its key as well
             process.stdin.write(key + b"\n")
             process.stdin.flush()
             until("the key", lambda: b"KEYUPDATE" in process.stdout.readline())
@@ -112,7 +113,7 @@ class Certificates(Refusals, TlsTest):
             "unsuitable certificate purpose": clients.issue("x"),
         }
         for version in (V1_2, V1_3):
-            # A server logs a few of these lines in a second.
+            # A server logs only a few of these lines per second.
             daemon = self.serve(self.listen(client_ca=clients.ca))
 
             def context(certificate, version=version):
@@ -131,7 +132,8 @@ class Certificates(Refusals, TlsTest):
         for authorities in (between.own.certificate, between.ca):
             daemon = self.serve(self.listen(client_ca=authorities))
             self.assert_serves(daemon, context=tls_context(self.authority, worker))
-        # The file has the intermediate authority alone: it does not trust what else its root signs.
+        # The file has only the intermediate authority, so other certificates of its root are not
+        # trusted.
         daemon = self.serve(self.listen(client_ca=between.own.certificate))
         for other in (clients.issue("x", client=True),
                       clients.intermediate("other").issue("x", client=True)):
@@ -141,7 +143,7 @@ class Certificates(Refusals, TlsTest):
 class Resumption(TlsTest):
     def session_of(self, daemon, context):
         client = self.connect_tls(daemon, context=context)
-        client.ask("list-tube-used")  # the ticket of TLS 1.3 comes before the reply
+        client.ask("list-tube-used")  # the ticket of TLS 1.3 precedes the reply
         self.assertFalse(client.tls.session_reused)
         session = client.tls.session
         client.half_close()
@@ -217,7 +219,7 @@ class Records(TlsTest):
             client.socket.plain.sendall(record[:-1])
             client.rest_of_record = record[-1:]
         self.assertEqual(other.ask("list-tube-used"), "USING default")
-        # A daemon that tried to read the rest again and again would never sleep.
+        # A daemon that repeatedly tried to read the rest would never sleep.
         until("the daemon to sleep", lambda: daemon.status_field("State").startswith("S"))
         self.assertEqual(other.ask("list-tube-used"), "USING default")
         for client in clients:

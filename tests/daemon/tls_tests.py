@@ -1,4 +1,4 @@
-"""The parts which tests of TLS share: an authority with certificates, and settings of listeners."""
+"""Shared by the tests of TLS: an authority with certificates, and settings of listeners."""
 
 import dataclasses
 import os
@@ -28,7 +28,7 @@ def table(name, keys):
 
 @dataclasses.dataclass
 class Tls:
-    """The TLS of a listener, as its settings."""
+    """The TLS settings of a listener."""
 
     certificates: tuple[Issued, ...]
     others: dict = dataclasses.field(default_factory=dict)
@@ -51,12 +51,13 @@ class TlsTest(DaemonTest):
         cls.server = cls.authority.issue("server", names=LOCALHOST)
 
     def listen(self, *certificates, address="127.0.0.1:0", keys=None, **tls):
-        """The text of a [[listen]] with TLS. `tls`: client_ca, min_version; `keys`: other keys."""
+        """Returns the text of a [[listen]] with TLS. `tls`: client_ca, min_version; `keys`: other
+        keys."""
         settings = Tls(certificates or (self.server,), tls)
         return table("[[listen]]", {"address": address, **(keys or {}), **settings.keys()})
 
     def serve(self, *listeners, settings="", flags=(), **options):
-        """A daemon with these listeners of listen(); by default one with `server`."""
+        """Starts a daemon with these listeners of listen(); by default one with `server`."""
         listeners = listeners or (self.listen(),)
         path = self.write_config(settings + "".join(listeners))
         return self.start("--config", path, *flags, listen=None, listeners=len(listeners),

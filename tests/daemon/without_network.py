@@ -1,4 +1,4 @@
-"""Runs a program that may create no sockets of IPv4 and IPv6, as the units of the packages do
+"""Runs a program that may create no IPv4 or IPv6 sockets, as the units of the packages do
 (RestrictAddressFamilies=AF_UNIX): socket(2) fails with EAFNOSUPPORT.
 
     without_network.py PROGRAM ARGUMENT…
@@ -12,14 +12,14 @@ import socket
 import struct
 import sys
 
-# The number of socket(2).
+# The number of the system call socket(2).
 SYSTEM_CALL = {"x86_64": 41, "aarch64": 198}.get(platform.machine())
 
 # <linux/bpf_common.h>, <linux/seccomp.h>, <linux/prctl.h>
 LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, FAIL = 0x7FFF0000, 0x00050000
 NO_NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2
-# Of struct seccomp_data.
+# Offsets in struct seccomp_data.
 NUMBER, FIRST_ARGUMENT = 0, 16
 
 

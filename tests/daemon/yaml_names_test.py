@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Parsers of YAML read the name of every tube from stats as it is, and the names that clients without a
-parser meet have no quotes.
+"""Parsers of YAML read the name of every tube from stats unchanged, and names that clients without
+a parser read have no quotes.
 
-The parsers are PyYAML (YAML 1.1), ruamel.yaml (YAML 1.2) and Ruby's Psych, which beaneater uses. The
-modules are those of Debian, so the test needs Debian's Python.
+The parsers are PyYAML (YAML 1.1), ruamel.yaml (YAML 1.2) and Ruby's Psych, which beaneater uses.
+The modules come from Debian, so the test needs Debian's Python.
 """
 
 import json
@@ -35,7 +35,7 @@ $stdout.write JSON.generate(YAML.safe_load($stdin.read))
 
 
 def names(count):
-    """Names that differ, in random order."""
+    """Returns distinct names, in random order."""
     generator = random.Random(1)
     found = dict.fromkeys(SPECIAL + ORDINARY)
     while len(found) < count:
@@ -78,6 +78,7 @@ class YamlNames(harness.DaemonTest):
             self.assertTrue(line.startswith("name: "), line)
             texts[name] = line.removeprefix("name: ")
         # One document for all names: `n0: …`.
+        # }  // namespace
         numbered = dict(zip((f"n{i}" for i in range(len(texts))), texts))
         document = "---\n" + "".join(f"{key}: {texts[name]}\n" for key, name in numbered.items())
         for parser in (yaml_1_1, yaml_1_2, psych):

@@ -7,7 +7,7 @@
 namespace tubed::docs {
 namespace {
 
-TEST_CASE("maps, lists and scalars as YAML and as JSON") {
+TEST_CASE("maps, lists and scalars are written as YAML and as JSON") {
   Document document = {{"a", 1}, {"b", {{"c", true}, {"d", Document()}}}};
   document["e"] = Document::list({"x", 2, {{"f", "g"}, {"h", Document::texts({"i"})}}});
   document["j"] = Document::list({});
@@ -18,7 +18,7 @@ TEST_CASE("maps, lists and scalars as YAML and as JSON") {
         "\n");
 }
 
-TEST_CASE("a text that YAML would take for something else is in quotes") {
+TEST_CASE("text that YAML would take for another type is quoted") {
   const auto yaml = [](std::string_view text) { return Document{{"a", text}}.to_yaml(); };
   CHECK(yaml("Plain words, (with) dots.") == "a: Plain words, (with) dots.\n");
   for (const std::string_view text :

@@ -19,7 +19,7 @@ using commands::Command;
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-// The bytes of an entry, whose quotes are removed.
+// The bytes of an entry without its quotes.
 std::string unescaped(std::string_view entry) {
   std::string bytes;
   while (!entry.empty()) {
@@ -36,7 +36,7 @@ std::string unescaped(std::string_view entry) {
   return bytes;
 }
 
-// In the order of the dictionary.
+// All entries, in the order of the dictionary.
 std::vector<std::string> entries() {
   std::vector<std::string> all;
   const std::string dictionary = fuzz_dictionary();
@@ -84,7 +84,7 @@ TEST_CASE("each complete line of the fuzz dictionary is accepted by its row's pa
       commands::ArgumentStorage storage{};
       CHECK(row.parse(text, storage));
     }
-    // Without the optional arguments, and with them.
+    // Without and with the optional arguments.
     const bool has_optional = std::ranges::any_of(row.arguments, &commands::ArgumentText::optional);
     if (has_optional) CHECK(all.size() >= 2);
   }
@@ -94,7 +94,7 @@ TEST_CASE("each complete line of the fuzz dictionary is accepted by its row's pa
         })));
 }
 
-TEST_CASE("a line with a body has the announced bytes") {
+TEST_CASE("the body of a line has the announced number of bytes") {
   for (const std::string& entry : entries()) {
     const std::size_t end = entry.find(kLineEnd);
     if (end == std::string::npos || end + kLineEnd.size() == entry.size()) continue;

@@ -5,7 +5,7 @@
 namespace tubed::docs {
 namespace {
 
-TEST_CASE("each sentence begins a line, and no word is a request or an escape") {
+TEST_CASE("each sentence begins a line, and words are no requests or escapes") {
   CHECK(mdoc_text("") == "");
   CHECK(mdoc_text("One. Two, of e.g. three; four") == "One.\nTwo, of e.g.\nthree; four\n");
   CHECK(mdoc_text(".Bad 'use of \\n") == "\\&.Bad 'use of \\en\n");

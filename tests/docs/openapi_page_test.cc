@@ -44,7 +44,7 @@ TEST_CASE("every parameter has a meaning and a type") {
   }
 }
 
-TEST_CASE("every operation has an answer of success, and one answer for each status") {
+TEST_CASE("every operation has a successful answer, and one answer for each status") {
   const std::string schemas = api_schemas().to_json();
   for (const api::Operation& operation : api::operations()) {
     CAPTURE(operation.id);

@@ -14,7 +14,7 @@ namespace {
 using config_test::lines_of;
 using config_test::load;
 
-// A key of [http] whose default is no value that can be written.
+// True for a key of [http] whose default cannot be written as a value.
 bool is_refused_in_http(const std::string& line) {
   return std::ranges::any_of(config::settings_table(), [&](const config::Setting& row) {
     const auto value = row.default_value();
@@ -37,7 +37,7 @@ TEST_CASE("the packaged file has a durable journal, a TCP and a unix socket, and
   const auto loaded = load(packaged_config());
   REQUIRE(loaded.ok());
   CHECK(loaded.value() == expected);
-  // Each setting is there once, and only these are not commented out.
+  // Each setting occurs once, and only these are not commented out.
   std::size_t commented = 0;
   std::vector<std::string> active;
   for (const auto& line : lines_of(packaged_config())) {
@@ -63,7 +63,8 @@ TEST_CASE("the commented keys of the default file are the defaults") {
     uncommented += (is_key ? line.substr(1) : line) + "\n";
   }
   CAPTURE(uncommented);
-  // Each setting once; the default listener's address; those of the example of a unix socket.
+  // Each setting once, the address of the default listener, and the keys of the example of a unix
+  // socket.
   CHECK(keys == config::settings_table().size() + 1 + 3);
   const auto loaded = load(uncommented);
   REQUIRE(loaded.ok());
@@ -74,7 +75,7 @@ TEST_CASE("the commented keys of the default file are the defaults") {
   CHECK(settings == Settings());
 }
 
-TEST_CASE("the example of TLS is in both files, and loads to a listener and two roles") {
+TEST_CASE("the example of TLS is in both files, and loads a listener and two roles") {
   std::string commented;
   for (const auto& line : lines_of(tls_example())) {
     if (!commented.empty() || !line.empty()) commented += (line.empty() ? "#" : "# " + line) + '\n';

@@ -36,7 +36,7 @@ TEST_CASE("tubed.toml(5) has every setting with its prose, bounds and default") 
   CHECK(mentions(page, "\nValues: never, when-idle, when-empty.\nThe default is \"never\".\n"));
 }
 
-TEST_CASE("the flags of tubed(8) are those of both tables") {
+TEST_CASE("tubed(8) has the flags of both tables") {
   const auto list = options_mdoc();
   for (const auto& row : config::options_table()) {
     CAPTURE(row.names());

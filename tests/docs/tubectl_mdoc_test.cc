@@ -10,7 +10,7 @@
 namespace tubed::docs {
 namespace {
 
-// A page with a section for each subcommand, which has the head of each of its options.
+// A page with a section for each subcommand, with a head for each of its options.
 std::string whole_page() {
   std::string page = ".Sh DESCRIPTION\n.It Fl s\n.It Fl -json\n.It Fl -raw\n.Sh SUBCOMMANDS\n";
   for (const tubectl::Subcommand* subcommand : tubectl::subcommands()) {

@@ -1,5 +1,5 @@
 // Validates the description of the HTTP API against the schema of OpenAPI 3.1, resolves its
-// references, and compares it with the same description in JSON.
+// references, and compares it with the description in JSON.
 //
 //   node validate_openapi.mjs NPM_DIRECTORY openapi.yaml openapi.json
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ let operations = 0;
 for (const [path, methods] of Object.entries(api.paths)) {
   for (const [method, operation] of Object.entries(methods)) {
     operations += 1;
-    // OpenAPI's schema does not check that each part of a path is a parameter, and the reverse.
+    // OpenAPI's schema does not check that the parts of a path match the parameters.
     const parts = [...path.matchAll(/\{(.*?)\}/g)].map((part) => part[1]);
     const inPath = (operation.parameters ?? []).filter((one) => one.in === "path");
     assert.deepEqual(inPath.map((one) => one.name), parts, `${method} ${path}`);

@@ -19,7 +19,7 @@ import callgrind
 
 MARGIN = 0.03
 RECORDED = pathlib.Path(__file__).with_name("instructions.json")
-# The build of CI: the system, then the name of the build that CMakeLists.txt makes.
+# The build of CI: the system, then the name of the build from CMakeLists.txt.
 CI = "debian 12 x86_64, GNU 12 -O2 -DNDEBUG"
 SKIPPED = 77
 
@@ -30,8 +30,8 @@ def system():
 
 
 def per_command(output, profiles):
-    """Instructions per command, by the name of the step. Each line of output has the number of
-    commands of a step and the step's name, which is also the name of its profile."""
+    """Returns the instructions per command, by the name of the step. Each line of output has the
+    number of commands of a step and the step's name, which is also the name of its profile."""
     counts = {}
     for line in output.splitlines():
         commands, name = line.split(" ", 1)

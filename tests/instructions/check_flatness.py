@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Counts the server's instructions for put+reserve+delete with valgrind's callgrind, in an empty
 server and with 50,000 tubes, 10,000 waiting clients and 1,000,000 delayed jobs. Fails if the second
-count is more than 20 % above the first."""
+count exceeds the first by more than 20 %.
+"""
 
 import re
 import sys

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Counts the engine's instructions for reserves, a release and a close of jobs with a concurrency key,
-with valgrind's callgrind: a key in one tube, and a key in 90,000 tubes. Fails if the second count is
-more than twice the first."""
+"""Counts the engine's instructions for reserves, a release and a close of jobs with a concurrency
+key, with valgrind's callgrind: a key in one tube, and a key in 90,000 tubes. Fails if the second
+count is more than twice the first.
+"""
 
 import re
 import sys

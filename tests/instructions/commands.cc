@@ -3,7 +3,7 @@
 // Run it under callgrind, which writes a dump for each measured step; standard output has the
 // number of commands of each dump. Journal and sockets are created in FOLDER. Each step leaves the
 // number of jobs unchanged, in the order of their ids; only the steps with a journal keep the jobs
-// that they put, so that compaction has no work.
+// that they put, which leaves compaction no work.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -21,18 +21,17 @@ using namespace tubed;
 using namespace tubed::instructions;
 
 constexpr int kRounds = 320;
-// After the warm-up, work that is done once or seldom, such as the growth of a buffer, is mostly
-// done.
+// After the warm-up, rare work such as the growth of a buffer is mostly done.
 constexpr int kWarmUp = 160;
-// These jobs always exist, so that heaps have some depth. Their number exceeds a batch.
+// These jobs always exist, to give the heaps some depth. Their number exceeds a batch.
 constexpr int kReadyJobs = 1000;
 constexpr int kPipelined = 16;
 constexpr int kCycles = 10;
 constexpr std::size_t kBodyBytes = 100;
 constexpr std::size_t kLargeBodyBytes = 16 * 1024;
 
-// Calls step(Collect), and gives callgrind the collected counts under this name. A call of it makes
-// `commands` commands.
+// Calls step(Collect), which runs `commands` commands, and gives callgrind the collected counts
+// under this name.
 template <class Step>
 void measure(const char* name, int commands, Step step) {
   for (int i = 0; i < kWarmUp; ++i) step(Collect::no);
@@ -42,7 +41,7 @@ void measure(const char* name, int commands, Step step) {
   std::printf("%d %s\n", kRounds * commands, name);
 }
 
-// A client that checks every answer.
+// A client that checks every reply.
 class CheckedClient {
  public:
   explicit CheckedClient(HostedServer& server) : client_(server) {}
@@ -51,7 +50,7 @@ class CheckedClient {
     const std::string line = std::string(command) + "\r\n";
     if (client_.ask(line, 1, collect) != std::string(reply) + "\r\n") fail("wrong answer: " + line);
   }
-  // An answer with a body, beginning with `word`.
+  // Expects a reply with a body that starts with `word`.
   void expect_body(std::string_view word, std::string_view command, Collect collect) {
     const std::string line = std::string(command) + "\r\n";
     const std::string reply = client_.ask(line, 1, collect);
@@ -63,13 +62,13 @@ class CheckedClient {
            std::string(bytes, 'x') + "\r\n";
   }
   void put(Collect collect = Collect::no) { puts(put_command(), 1, collect); }
-  // `commands` are that many puts.
+  // `commands` has `count` puts.
   void puts(std::string_view commands, int count, Collect collect = Collect::no) {
     if (!client_.ask(commands, static_cast<std::size_t>(count), collect).starts_with("INSERTED ")) {
       fail("not inserted");
     }
   }
-  // The job that is first now.
+  // Reserves the first job; returns its id.
   std::string reserve(Collect collect = Collect::no) {
     const std::string reply = client_.ask("reserve\r\n", 1, collect);
     if (!reply.starts_with("RESERVED ")) fail("not reserved");
@@ -106,7 +105,7 @@ void measure_puts(CheckedClient& client) {
   });
 }
 
-// Most urgent, so that this job is the one reserved next; its id is missing among the others'.
+// The job is the most urgent, so it is reserved next; its id leaves a gap.
 void measure_large_put(CheckedClient& client) {
   const std::string put = CheckedClient::put_command(kLargeBodyBytes, 5);
   measure("put of 16 KiB", 1, [&](Collect collect) {
@@ -142,7 +141,7 @@ void measure_reservations(CheckedClient& client) {
 // Ten puts, ten reserves and the deletes of the reserved jobs, in one batch.
 void measure_cycle(CheckedClient& client) {
   measure("put, reserve, delete, 30 pipelined", 3 * kCycles, [&](Collect collect) {
-    // Jobs are in the order of their ids, without gaps.
+    // The ids of the jobs have no gaps.
     const std::uint64_t first = leading_number<std::uint64_t>(client.first_ready());
     std::string batch;
     for (int i = 0; i < kCycles; ++i) batch += CheckedClient::put_command();
@@ -156,7 +155,7 @@ void measure_cycle(CheckedClient& client) {
   });
 }
 
-// A worker that waits, and the put that ends its wait.
+// A waiting worker, and the put that ends its wait.
 void measure_waiting(HostedServer& server) {
   CheckedClient worker(server);
   CheckedClient producer(server);
@@ -186,8 +185,8 @@ void measure_questions(CheckedClient& client) {
   });
 }
 
-// The work of the loop's thread; the pool's threads are not collected. The files are not synced and
-// hardly grow meanwhile, because both would happen at a moment that the clock decides.
+// Measures the loop's thread; the pool's threads are not collected. The files are not synced and
+// hardly grow meanwhile, because both would happen at a time determined by the clock.
 void measure_journal(const std::string& folder) {
   Settings settings;
   settings.journal_directory = folder + "/journal";

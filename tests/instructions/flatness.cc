@@ -1,6 +1,6 @@
 // flatness SOCKET TUBES WAITING DELAYED: measures put+reserve+delete of one client on a server in
-// this process that holds many tubes, waiting clients and delayed jobs. callgrind collects while
-// the server runs, and not while the client does.
+// this process that holds many tubes, waiting clients and delayed jobs. callgrind collects only
+// while the server runs, not the client.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -36,8 +36,8 @@ void delay_jobs(Client& client, int tubes, int jobs) {
   }
 }
 
-// The waiting clients run in a process of their own: both ends of their connections would need too
-// many descriptors in this process.
+// The waiting clients run in a process of their own, because both ends of their connections would
+// need too many descriptors in this process.
 pid_t start_waiting_clients(const std::string& path, int count, int (&until)[2]) {
   const pid_t child = ::fork();
   if (child != 0) return child;

@@ -22,7 +22,7 @@ namespace tubed::instructions {
 
 namespace {
 
-// Far longer than any step takes.
+// Much longer than any step takes.
 constexpr int kTimeoutMs = 30'000;
 
 Settings listening_on(Settings settings, const std::string& path) {
@@ -32,7 +32,7 @@ Settings listening_on(Settings settings, const std::string& path) {
   return settings;
 }
 
-// True if every thread except this one waits for work.
+// True if every other thread waits for work.
 bool pool_is_idle() {
   const std::string self = std::to_string(::gettid());
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -93,10 +93,10 @@ void HostedServer::run_once(Collect collect) {
   CALLGRIND_TOGGLE_COLLECT;
 }
 
-// A pool thread that has just notified the loop may still be in the notifying call: the loop would
-// spin until it returns, for as long as the scheduler decides.
+// A pool thread that has just notified the loop may still be in the notifying call. The loop would
+// spin until the call returns, for as long as the scheduler decides.
 void HostedServer::wait_for_event() {
-  const bool has_more_to_do = uv_backend_timeout(loop_.uv()) == 0;  // it would not wait itself
+  const bool has_more_to_do = uv_backend_timeout(loop_.uv()) == 0;  // the loop would not block
   pollfd events{.fd = uv_backend_fd(loop_.uv()), .events = POLLIN, .revents = 0};
   if (!has_more_to_do && ::poll(&events, 1, kTimeoutMs) != 1) fail("the server has nothing to do");
   while (!pool_is_idle()) ::sched_yield();

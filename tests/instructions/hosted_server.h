@@ -1,9 +1,8 @@
-// HostedServer: a complete server in this process, with clients that drive its loop, so that
-// callgrind can collect the instructions of the server in user space, without those of the clients.
+// HostedServer: a complete server in this process, with clients that drive its loop. callgrind can
+// then collect the instructions of the server in user space without the clients.
 //
 // Nothing here waits for a clock. A collected tick begins when its event has arrived and the pool's
-// threads are idle, so that the number of ticks of an answer, and their cost, are the same in each
-// run.
+// threads are idle, so the number of ticks of an answer, and their cost, are the same in each run.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +16,10 @@
 
 namespace tubed::instructions {
 
-// Prints the reason and ends the process: a failed measurement has no result.
+// Prints the reason and ends the process, because a failed measurement has no result.
 [[noreturn]] void fail(std::string_view what);
 
-// A connection to a unix socket.
+// Connects to a unix socket.
 int connect_to(const std::string& path);
 void send_all(int descriptor, std::string_view text);
 
@@ -28,15 +27,15 @@ enum class Collect : bool { no, yes };
 
 class HostedServer {
  public:
-  // Listens on the unix socket `path`, independent of the settings.
+  // Listens on the unix socket `path`, whatever the settings.
   HostedServer(Settings settings, const std::string& path);
 
   const std::string& path() const { return settings_.listeners.front().path; }
 
-  // Runs one tick of the loop, once it has an event.
+  // Runs one tick of the loop once it has an event.
   void run_once(Collect collect);
 
-  // Stops as SIGTERM does, including the end of the journal. Required with a journal.
+  // Stops as after SIGTERM, including the end of the journal. Required with a journal.
   void stop();
 
  private:
@@ -56,11 +55,12 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Sends the commands and runs ticks until that many replies have arrived. Returns them.
+  // Sends the commands and runs ticks until this number of replies has arrived. Returns the
+  // replies.
   std::string ask(std::string_view commands, std::size_t replies, Collect collect = Collect::no);
-  // Sends commands that are not answered at once, and runs one tick.
+  // Sends commands that are not answered immediately, and runs one tick.
   void send(std::string_view commands, Collect collect = Collect::no);
-  // The replies that arrived without a request.
+  // Returns replies that arrived without a request.
   std::string take();
 
  private:

@@ -1,6 +1,6 @@
-// wide_key TUBES: measures a reserve and release, and a reserve and close, of the jobs of one
-// concurrency key that has a ready job in each of so many tubes. callgrind collects in the cycles
-// alone.
+// wide_key TUBES: measures a reserve and release, and a reserve and close, of the jobs of a
+// concurrency key that has a ready job in each of TUBES tubes. callgrind collects only during the
+// cycles.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,5 @@
-"""The container image of tools/release: a small layout without a Debian in it, and what the check finds.
+"""The container image of tools/release: a small layout without Debian, and the faults that the
+check finds.
 
 packaging/tests/container runs the real image.
 """
@@ -57,7 +58,7 @@ def layer_of(files):
 
 
 class Layout:
-    """A layout as buildah writes it."""
+    """A layout in the format of buildah."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -66,7 +67,7 @@ class Layout:
         (directory / "oci-layout").write_text(json.dumps(image.LAYOUT), encoding="utf-8")
 
     def add(self, kind, value, **more):
-        """The descriptor of a new blob."""
+        """Adds a blob; returns its descriptor."""
         data = value if isinstance(value, bytes) else json.dumps(value).encode()
         digest = hashlib.sha256(data).hexdigest()
         (self.blobs / digest).write_bytes(data)
@@ -108,7 +109,7 @@ class ImageTest(unittest.TestCase):
         self.layout = Layout(pathlib.Path(directory.name) / "image")
 
     def make(self, architectures=ARCHITECTURES, version=VERSION, **changes):
-        """A finished layout; the changes are those of the image of arm64."""
+        """Makes a finished layout; the changes apply to the image of arm64."""
         self.layout.write_index(*(self.layout.add_image(each, **(changes if each == "arm64" else {}))
                                   for each in architectures), version=version)
         image.finish(self.layout.directory, HEALTH)
@@ -118,12 +119,12 @@ class ImageTest(unittest.TestCase):
         return list(image.check(self.layout.directory, VERSION, self.packages))
 
     def blob(self, kind):
-        """The file of the first blob of a kind that an image names."""
+        """Returns the file of the first blob of a kind that an image names."""
         manifest = self.layout.read(self.layout.read(self.layout.top()["manifests"][0])["manifests"][0])
         descriptor = manifest["config"] if kind == "config" else manifest["layers"][0]
         return self.layout.blobs / descriptor["digest"].removeprefix("sha256:")
 
-    # --- A layout as it should be
+    # --- A correct layout
 
     def test_finish(self):
         self.make()
@@ -143,7 +144,7 @@ class ImageTest(unittest.TestCase):
         image.finish(self.layout.directory, HEALTH)
         self.assertEqual({path: path.read_bytes() for path in self.layout.directory.rglob("*") if path.is_file()}, before)
 
-    # --- What the check finds
+    # --- Faults that the check finds
 
     def test_a_changed_blob(self):
         for kind in ("config", "layer"):
@@ -226,7 +227,7 @@ class ImageTest(unittest.TestCase):
         self.assertEqual(self.faults(), [f"arm64: usr/bin/tubed is not that of tubed_{VERSION}-1_arm64.deb"])
 
     def test_packages_of_other_releases(self):
-        """The pool keeps them, and one package of the release is damaged."""
+        """Packages of other releases stay in the pool; one package of the release is damaged."""
         pool = self.layout.directory.parent / "pool"
         shutil.copytree(self.packages, pool, ignore=shutil.ignore_patterns("tree-*"))
         for version in ("9.8.6", "9.8.70", "10.0.0"):
@@ -259,7 +260,7 @@ class ImageTest(unittest.TestCase):
         with mock.patch.object(image, "MOST_BYTES", 1):
             self.assertEqual(self.faults(), [f"{each}: the layers have 0 MiB or more" for each in ARCHITECTURES])
 
-    # --- The files that the image is made of
+    # --- The files from which the image is made
 
     def test_the_health_check_of_the_containerfile(self):
         text = (CONTAINER / "Containerfile").read_text(encoding="utf-8")
@@ -282,7 +283,7 @@ class ImageTest(unittest.TestCase):
 
 
 def lines_of(toml):
-    """The lines of settings, without comments."""
+    """Returns the lines of settings, without comments."""
     return [line for line in toml.splitlines() if line and not line.startswith("#")]
 
 

@@ -1,4 +1,4 @@
-"""Keys of gpg that are made for a test, in a home of its own."""
+"""Keys of gpg that are made for a test, in a home directory of its own."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import unittest
 from run import run
 from signing import Key
 
-# The keys are older than any signature that a test makes, even one with a date in the past.
+# The keys are older than any signature of a test, even one with a date in the past.
 MADE = int(time.time()) - 400 * 86400
 
 

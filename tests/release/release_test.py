@@ -1,8 +1,8 @@
 """tools/release on packages without programs: its files, the faults that its check finds, and the
 repositories that apt refuses.
 
-apt-get runs with directories of its own and reads the repository from a file: URI, so it changes
-nothing on this machine. The keys are made for the test.
+apt-get uses directories of its own and reads the repository from a file: URI, so it changes nothing
+on this machine. The keys are made for the test.
 """
 
 import io
@@ -54,7 +54,7 @@ PAGES = {
 
 
 def write_sources(path, text, pages=()):
-    """An archive of sources with pages that name files of a release."""
+    """Writes an archive of sources with pages that name files of a release."""
     with tarfile.open(path, "w:gz") as tar:
         for name, content in ({"file": text} | PAGES | dict(pages)).items():
             member = tarfile.TarInfo(f"tubed-{VERSION}/{name}")
@@ -79,7 +79,7 @@ class Apt:
             'APT::Get::List-Cleanup "false";')) + "\n", encoding="utf-8")
 
     def __call__(self, *arguments):
-        """(exit code, output and errors)"""
+        """Returns (exit code, output and errors)."""
         done = subprocess.run(["apt-get", *arguments], check=False, text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.directory,
                               env=os.environ | {"APT_CONFIG": str(self.directory / "apt.conf"), "LC_ALL": "C"})
@@ -111,7 +111,8 @@ class ReleaseTest(TestWithKeys):
         return check.check(self.release, self.trusted, now, lint=False)
 
     def refused(self, key=None):
-        """The messages of apt about the repository, from which it must not install."""
+        """Returns the messages of apt about the repository, and checks that apt does not install
+        from it."""
         shutil.rmtree(self.directory / "apt", ignore_errors=True)
         apt = Apt(self.directory / "apt", self.release / "apt", key or self.trusted)
         code, text = apt("update")
@@ -121,7 +122,7 @@ class ReleaseTest(TestWithKeys):
         self.assertNotEqual(code, 0, installed)
         return text + installed
 
-    # --- A release as it should be
+    # --- A correct release
 
     def test_it_is_complete_and_apt_installs_from_it(self):
         self.assertEqual(self.faults(), [])
@@ -162,7 +163,7 @@ class ReleaseTest(TestWithKeys):
             code, text = apt("install", "--print-uris", "--yes", f"tubed={version}")
             self.assertEqual(code, 0, text)
 
-    # --- What must not be trusted
+    # --- Releases that must not be trusted
 
     def test_a_file_that_was_changed(self):
         for name in ("tubed.asc", f"tubed-{VERSION}.tar.gz", "SHA256SUMS", "apt/dists/trixie/InRelease",
@@ -207,7 +208,7 @@ class ReleaseTest(TestWithKeys):
         self.assertIn("documents: ValueError('0 archives of sources')", self.faults())
 
     def test_damaged_files_are_faults(self):
-        """The check goes on after each of them."""
+        """The check continues after each fault."""
         package = self.release / f"yum/x86_64/Packages/tubed-{VERSION}-1.x86_64.rpm"
         package.parent.mkdir(parents=True)
         package.write_bytes(b"\xed\xab\xee\xdb")

@@ -31,7 +31,7 @@ DAYS = 30
 NOW = int(time.time())
 ARCHITECTURES = ("x86_64", "aarch64")
 MACHINE = os.uname().machine
-# The message of dnf for each fault of the signature of the metadata.
+# The message of dnf for each fault of the metadata's signature.
 BAD = "Bad GPG signature"
 SPEC = """Name: tubed
 Version: {version}
@@ -58,8 +58,8 @@ def make_package(directory, version, architecture, *requires):
     return next(tree.glob("RPMS/*/*.rpm"))
 
 
-# In place of gpg: the signature has numbers of 32 and SHORT bytes. gpg omits the leading zeros of a number, so one of
-# 128 signatures is shorter than the others.
+# Replaces gpg: the signature has numbers of 32 and SHORT bytes. gpg omits the leading zeros of a
+# number, so one of 128 signatures is shorter than the others.
 SHORTENING_GPG = """#!/usr/bin/python3
 import pathlib, struct, subprocess, sys
 subprocess.run(["/usr/bin/gpg", *sys.argv[1:]], check=True)
@@ -79,7 +79,7 @@ if "-sbo" in sys.argv:
 
 
 def signature_lengths(package):
-    """The bytes of each signature of an .rpm, by its tag."""
+    """Returns the size of each signature of an .rpm, by its tag."""
     data = package.read_bytes()
     count = struct.unpack_from(">I", data, 96 + 8)[0]
     entries = [struct.unpack_from(">4I", data, 96 + 16 + 16 * index) for index in range(count)]
@@ -99,9 +99,9 @@ class Dnf:
             f"gpgkey=file://{key}\n", encoding="utf-8")
 
     def __call__(self, *arguments):
-        """(exit code, output and errors)"""
+        """Returns (exit code, output and errors)."""
         options = [f"--setopt={name}={self.directory}/{name}" for name in ("cachedir", "persistdir", "logdir")]
-        # dnf is for root only, even here.
+        # dnf works only as root, even here.
         as_root = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
         done = subprocess.run([*as_root, "dnf", f"--config={self.directory}/dnf.conf", "--releasever=1",
                                f"--installroot={self.directory}/root", f"--setopt=reposdir={self.directory}/repos",
@@ -112,7 +112,7 @@ class Dnf:
         return done.returncode, done.stdout
 
     def installed(self):
-        """The version that is installed, or None."""
+        """Returns the installed version, or None."""
         found = list(self.directory.glob("root/usr/share/tubed/*"))
         return found[0].name if found else None
 
@@ -137,7 +137,7 @@ class YumTest(TestWithKeys):
         self.addCleanup(directory.cleanup)
         self.directory = pathlib.Path(directory.name)
         self.repository = self.directory / "repository"
-        # With the times of the files, which are a part of the metadata.
+        # Keeps the times of the files, which are a part of the metadata.
         shutil.copytree(self.fine, self.repository)
         self.mine = self.repository / MACHINE
         self.package = next(self.mine.glob("Packages/*.rpm"))
@@ -164,14 +164,14 @@ class YumTest(TestWithKeys):
         self.assertIsNone(dnf.installed())
 
     def write_metadata(self):
-        """The metadata of the packages as they are, signed."""
+        """Writes and signs the metadata of the packages."""
         yum_repository.write_metadata(self.mine, NOW)
         self.sign_metadata(self.key)
 
     def sign_metadata(self, key):
         key.sign("--detach-sign", self.repomd, self.repomd.with_name("repomd.xml.asc"), NOW + DAYS * 86400)
 
-    # --- A repository as it should be
+    # --- A correct repository
 
     def test_dnf_installs_from_it(self):
         self.assertEqual(self.faults(), [])
@@ -218,7 +218,7 @@ class YumTest(TestWithKeys):
                              [f"{MACHINE}/Packages/{self.package.name}: not the same bytes"])
 
     def test_signatures_of_two_lengths_are_not_compared(self):
-        """rpmsign gives a package other reserved space when it removes a shorter signature."""
+        """rpmsign reserves a different amount of space when it removes a shorter signature."""
         unsigned = self.unsigned[ARCHITECTURES.index(MACHINE)]
         releases, lengths = [], []
         for short in 32, 31:
@@ -235,19 +235,19 @@ class YumTest(TestWithKeys):
         self.assertEqual(list(lengths[0]), [267])
         self.assertEqual(lengths[1], {267: lengths[0][267] - 1})
         self.assertEqual(compare.compare(*releases), [])
-        # Each part that is no signature is compared: the lead, the header and the payload.
+        # Every part except the signatures is compared: the lead, the header and the payload.
         package = releases[1] / "tubed.rpm"
         data = package.read_bytes()
         header = data.index(bytes.fromhex("8eade801"), 96 + 4)
         for changed in 10, header + 20, len(data) - 1:
             package.write_bytes(data[:changed] + bytes([data[changed] ^ 1]) + data[changed + 1:])
             self.assertEqual(compare.compare(*releases), ["tubed.rpm: not the same bytes"], changed)
-        # Files that are cut, even within the signature, are not the same as one that is whole.
+        # Truncated files, even within the signature, differ from the complete file.
         for length in 0, 50, 100, 200, header, len(data) - 1:
             package.write_bytes(data[:length])
             self.assertEqual(compare.compare(*releases), ["tubed.rpm: not the same bytes"], length)
 
-    # --- What must not be trusted
+    # --- Repositories that must not be trusted
 
     def test_a_package_that_is_signed_with_another_key(self):
         self.installs()
@@ -269,7 +269,7 @@ class YumTest(TestWithKeys):
         self.package.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
         self.assertIn(f"{MACHINE}/Packages/{self.package.name}: not the file that primary.xml names", self.faults())
         self.refused("incorrect checksum")
-        # The same, with metadata that names it.
+        # The same with metadata that names the package.
         self.write_metadata()
         self.assertRegex("\n".join(self.faults()), r"(?s)^\S+\.rpm: .*Payload SHA256 digest: BAD")
         self.refused("Problem opening package")
@@ -318,7 +318,7 @@ class YumTest(TestWithKeys):
         self.assertRegex("\n".join(self.faults()), f"(?s)^{MACHINE}: .*EXPSIG")
         self.refused(BAD)
 
-    # --- What only the check finds
+    # --- Faults that only the check finds
 
     def test_a_signature_that_does_not_expire(self):
         self.key.sign("--detach-sign", self.repomd, self.repomd.with_name("repomd.xml.asc"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tools/install-deps with an apt-get that installs nothing: no service starts meanwhile, and the operator
-reads what it downloads, adds and enables.
+"""tools/install-deps with an apt-get that installs nothing: no service starts meanwhile, and the
+output shows what it downloads, adds and enables.
 
   python3 tests/tools/install_deps_test.py
 """
@@ -14,8 +14,9 @@ import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "install-deps"
 
-# Each writes its words to the log. apt-get also writes the answer of policy-rc.d, as a package's script gets
-# it, and then does what $INSTALLS says. It prints the files to download where the real one would.
+# Each writes its arguments to the log. apt-get also logs the answer of policy-rc.d, as a package's
+# script would get it, and then does what $INSTALLS says. It prints the files to download as the
+# real apt-get does.
 FAKES = {
     "apt-get": """
 if [ "$1 $2" = "-qq --print-uris" ]; then
@@ -80,18 +81,18 @@ class InstallDeps(unittest.TestCase):
                             "INSTALLS": ":"}
 
     def run_script(self, code=0, what="run", **environment):
-        """Returns what the script has printed."""
+        """Returns the output of the script."""
         done = subprocess.run([SCRIPT, what], env=self.environment | environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(done.returncode, code, done.stdout)
         return done.stdout
 
     def logged(self, word):
-        """The rest of each line of the log that begins with this word."""
+        """Returns the rest of each line of the log that begins with this word."""
         lines = (line.partition(" ") for line in self.log.read_text(encoding="utf-8").splitlines())
         return [rest for first, _, rest in lines if first == word]
 
-    # --- services
+    # --- Services
 
     def test_no_service_starts_while_packages_are_installed(self):
         self.run_script()
@@ -130,7 +131,7 @@ class InstallDeps(unittest.TestCase):
         self.assertIn("systemctl disable beanstalkd.service\n", output)
         self.assertNotIn("ssh.service", output)
 
-    # --- what is downloaded and added
+    # --- Downloads and additions
 
     def test_the_size_of_the_download_is_printed_before_it(self):
         output = self.run_script(INSTALLS="echo installs")
@@ -176,14 +177,14 @@ class InstallDeps(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.sources.iterdir()), ["debian.sources"])
         self.assertFalse(self.policy.exists())
 
-    # --- what is installed
+    # --- Packages
 
     def missing(self, what):
         output = self.run_script(what=what)
         return set(output.partition(f"missing for '{what}': ")[2].partition("\n")[0].split())
 
     def test_the_packages_of_each_level(self):
-        # A command that this machine has is not missing.
+        # A command that exists on this machine is not missing.
         run, test, packages, more = (self.missing(what) for what in ("run", "test", "packages", "more"))
         self.assertLess(run, test)
         self.assertLess(run, packages)

@@ -1,5 +1,5 @@
-"""`tubectl bench` against tubed, and against the server that does nothing: each workload runs briefly,
-and its report is compared with the server's counters.
+"""`tubectl bench` against tubed, and against a server that does nothing: each workload runs
+briefly, and its report is compared with the server's counters.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     DO_NOTHING_PROGRAM=build/dev/bench/bench_do_nothing python3 tests/tubectl/bench_test.py
@@ -18,7 +18,7 @@ from programs import SECONDS, TUBECTL, Client, DaemonTest, until, within
 
 DO_NOTHING = os.environ.get("DO_NOTHING_PROGRAM")
 IN_FLIGHT = (1, 16, 30)
-CYCLE_BATCH = 3  # commands of one job
+CYCLE_BATCH = 3  # commands per job
 KEYS = ["workload", "clients", "in_flight", "body", "all", "measured", "seconds", "per_second",
         "latency_us"]
 
@@ -28,7 +28,7 @@ def command(server, *arguments):
 
 
 def run(server, *arguments, environment=None):
-    """(exit code, stdout, stderr)."""
+    """Returns (exit code, stdout, stderr)."""
     done = subprocess.run(command(server, *arguments), stdin=subprocess.DEVNULL, check=False,
                           capture_output=True, text=True, timeout=SECONDS,
                           env=os.environ | (environment or {}))
@@ -37,7 +37,7 @@ def run(server, *arguments, environment=None):
 
 class BenchTest(DaemonTest):
     def bench(self, server, *arguments):
-        """The figures of a successful run."""
+        """Returns the figures of a successful run."""
         code, output, errors = run(server, *arguments, "--json")
         self.assertEqual((code, errors), (0, ""), output)
         figures = json.loads(output)
@@ -61,7 +61,7 @@ class BenchTest(DaemonTest):
         self.assertEqual((stats["total-jobs"], stats["cmd-delete"]), (total, total))
 
     def do_nothing(self):
-        """Starts that server; returns its address."""
+        """Starts the server that does nothing; returns its address."""
         process = subprocess.Popen([DO_NOTHING, "--port", "0"], stdout=subprocess.PIPE, text=True)
 
         def end():
@@ -315,7 +315,8 @@ class OnDoNothing(BenchTest):
         self.assertEqual(figures["all"], 36)
 
     def test_pipe_wants_a_queue(self):
-        """It reserves bodies that it never put, and reports that."""
+        """The server that does nothing returns bodies that the pipe has not put; tubectl reports
+        that."""
         code, output, errors = run(self.do_nothing(), "pipe", "--seconds", 0.05)
         self.assertEqual((code, output), (1, ""))
         self.assertIn("that this run has not put", errors)

@@ -20,7 +20,7 @@ class ClearTest(JobTest):
         return self.tubectl(server, "clear", "--yes", *arguments)
 
     def on_terminal(self, server, answer, *arguments, meanwhile=lambda: None):
-        """Runs clear on a terminal, on which `answer` is typed after `meanwhile` was called: (exit code,
+        """Runs clear on a terminal, calls `meanwhile` and then types `answer`. Returns (exit code,
         output)."""
         child, terminal = pty.fork()
         if child == 0:
@@ -67,7 +67,7 @@ class ClearTest(JobTest):
             self.assertEqual(self.counts(server, "work"), (0, 0, 0, 0))
 
     def test_jobs_that_wait_for_a_group(self):
-        """They are deleted as delayed jobs, and none is ready in between."""
+        """Held jobs are deleted as delayed jobs, and never become ready in between."""
         server = self.tubed()
         client = self.client(server)
         for tube, tags in (("a", "grp:g"), ("a", "aft:g grp:h"), ("b", "aft:h"), ("a", "aft:g"),
@@ -78,7 +78,7 @@ class ClearTest(JobTest):
         worker.ask("watch b")
         worker.send(b"reserve\r\n")
         self.assertEqual(self.clear(server, "--state", "delayed", "a"), "a: deleted 2 delayed\n")
-        # The group h has ended, and g has not.
+        # The group h has ended, but g has not.
         self.assertEqual(worker.line(), "RESERVED 3 1")
         self.assertEqual(worker.read(3), b"x\r\n")
         worker.send(b"reserve\r\n")

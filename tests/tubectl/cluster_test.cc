@@ -41,7 +41,7 @@ State changed(const std::function<void(State&)>& change) {
   return state;
 }
 
-// The same cluster as its member b sees it.
+// The same cluster as seen by its member b.
 State follower() {
   return changed([](State& state) {
     state.name = "b";
@@ -59,8 +59,7 @@ Paint no_colours() {
   return Paint::for_descriptor(-1);
 }
 
-// A node that shows these states or failures, one after the other and then the last again and
-// again, in virtual time.
+// A node that reports these states or failures in sequence, repeating the last, in virtual time.
 struct Node {
   std::vector<Outcome<State>> seen{};
   Duration look_takes = 1ms;
@@ -101,7 +100,7 @@ const Failure kRefused{kExitUnavailable, "refused", true, true};
 
 }  // namespace
 
-TEST_CASE("the state of a cluster is read, and everything else in the document passed over") {
+TEST_CASE("the state of a cluster is read, and other keys of the document are ignored") {
   const State state = healthy();
   CHECK(state.leads());
   CHECK(state.lease == 250ms);
@@ -126,7 +125,7 @@ TEST_CASE("the state of a cluster is read, and everything else in the document p
   CHECK(in_words(*odd->members[0].silence) == "876000 h");
 }
 
-TEST_CASE("what is no state of a cluster is refused") {
+TEST_CASE("a document that is not the state of a cluster is refused") {
   for (const char* const document :
        {"", "x", "[]", "null", "7", "{}", R"({"name":"a","role":"leader"})",
         R"({"name":"a","role":"leader","members":{}})",
@@ -141,7 +140,7 @@ TEST_CASE("what is no state of a cluster is refused") {
   CHECK_FALSE(read_state(std::string(1'000'000, '[')));
 }
 
-TEST_CASE("the overview") {
+TEST_CASE("the overview of a cluster") {
   CHECK(overview(healthy(), no_colours()) ==
         "cluster 0000000000000abc  this node a (leader)  leader a  term 3  committed 5000  "
         "lease 250 ms\n"
@@ -168,7 +167,7 @@ TEST_CASE("text of a node cannot change the terminal or add lines") {
   CHECK(text.find('\x1b') == text.npos);
 }
 
-TEST_CASE("what needs attention") {
+TEST_CASE("warnings for an operator") {
   const auto only = [](const State& state, const State* before = nullptr) {
     const auto texts = warnings(state, before, 500ms);
     REQUIRE(texts.size() == 1);
@@ -198,7 +197,7 @@ TEST_CASE("what needs attention") {
   CHECK(warnings(large, nullptr, 0ms).empty());
 }
 
-TEST_CASE("a standby that does not advance is seen by two looks") {
+TEST_CASE("two queries show that a standby does not advance") {
   const auto with_standby = [](std::optional<std::uint64_t> match) {
     return changed([match](State& state) {
       state.members.push_back(
@@ -228,7 +227,7 @@ TEST_CASE("times in words") {
   CHECK(in_words(7'200'000ms) == "2 h");
 }
 
-TEST_CASE("a cluster is healthy when all vote, answer and have nearly all entries") {
+TEST_CASE("a cluster is healthy when all members vote, answer and have nearly all entries") {
   CHECK(shortcomings(healthy()).empty());
   const auto only = [](const std::function<void(State&)>& change) {
     const auto texts = shortcomings(changed(change));
@@ -250,7 +249,7 @@ TEST_CASE("a cluster is healthy when all vote, answer and have nearly all entrie
   CHECK_FALSE(knows_only_itself(changed([](State& state) { state.members[1].match.reset(); })));
 }
 
-TEST_CASE("a wait looks at most ten times a second, and shows what is missing") {
+TEST_CASE("a wait queries at most ten times a second, and shows the missing condition") {
   const State silent = changed([](State& state) { state.members[1].silence = 5s; });
   Node node{.seen = {silent, silent, silent, healthy()}};
   CHECK(text_of(node.wait({.judge = until_healthy(), .limit = 10s})).empty());
@@ -264,7 +263,7 @@ TEST_CASE("a wait looks at most ten times a second, and shows what is missing") 
   CHECK(slow.longest_look == kLongestLook);
 }
 
-TEST_CASE("a wait ends at its limit, with what is missing") {
+TEST_CASE("a wait ends at its limit, with the missing condition") {
   const State lost = changed([](State& state) { state.leader.reset(); });
   Node node{.seen = {lost}};
   const Failure failure = failure_of(node.wait({.judge = until_healthy(), .limit = 250ms}));
@@ -279,7 +278,7 @@ TEST_CASE("a wait ends at its limit, with what is missing") {
   CHECK(failure_of(silent.wait(changing(until_healthy(), 3s))).reason == "after 3 s: silent");
 }
 
-TEST_CASE("many shortcomings are one short line") {
+TEST_CASE("many shortcomings are reported in one short line") {
   State state = healthy();
   for (int more = 0; more < 20; ++more) state.members.push_back({.name = fmt::format("m{}", more)});
   Node node{.seen = {state}};
@@ -288,14 +287,14 @@ TEST_CASE("many shortcomings are one short line") {
         "m2 does not vote; 35 more");
 }
 
-TEST_CASE("a node that does not lead cannot say that the cluster is healthy") {
+TEST_CASE("a node that does not lead cannot tell whether the cluster is healthy") {
   Node node{.seen = {changed([](State& state) { state.leader.reset(); }), follower()}};
   const Failure failure = failure_of(node.wait({.judge = until_healthy()}));
   CHECK(failure.code == kExitFailure);
   CHECK(failure.reason ==
         "this node does not lead, and only the leader, a, knows how far the members are: run it "
         "there");
-  // Unless the leader has said so.
+  // Unless it has this information from the leader.
   State informed = follower();
   for (Member& member : informed.members) {
     member.match = 5000;
@@ -321,14 +320,14 @@ TEST_CASE("a node that does not answer ends a wait at first, and later after a w
   CHECK(failure_of(strange.wait({.judge = until_healthy()})).reason == "the answer is no state");
 }
 
-TEST_CASE("a node is added when it votes") {
+TEST_CASE("a wait for an added node ends when the node votes") {
   const auto with_d = [](bool votes, std::optional<std::uint64_t> match) {
     return changed([=](State& state) {
       state.members.push_back({.name = "d", .votes = votes, .match = match});
     });
   };
   const State elsewhere = changed([](State& state) { state.leader.reset(); });
-  // The leader changes, and the node starts again meanwhile.
+  // Meanwhile the leader changes, and the node restarts.
   Node node{.seen = {healthy(), with_d(false, std::nullopt), with_d(false, 10), elsewhere, kRefused,
                      *read_state(R"({"name":"a","role":"waiting","leader":"c","members":[]})"),
                      with_d(false, 4990), with_d(true, 5000)}};
@@ -339,7 +338,7 @@ TEST_CASE("a node is added when it votes") {
                           "no leader is known", "d is a standby that lacks 10 entries"});
 }
 
-TEST_CASE("a node that is not added after all is not waited for") {
+TEST_CASE("a wait ends if the node is not added after all") {
   State with_d = healthy();
   with_d.members.push_back({.name = "d"});
   Node removed{.seen = {with_d, healthy()}};
@@ -355,7 +354,7 @@ TEST_CASE("a node that is not added after all is not waited for") {
   CHECK(never.time < kLost + 1s);
 }
 
-TEST_CASE("a node is removed when it is no member, or has ended itself") {
+TEST_CASE("a wait for a removal ends when the node is no member, or has ended itself") {
   const State without_c = changed([](State& state) { state.members.pop_back(); });
   const State starting = changed([](State& state) { state.members.clear(); });
   Node node{.seen = {healthy(), starting, without_c}};
@@ -370,7 +369,7 @@ TEST_CASE("a node is removed when it is no member, or has ended itself") {
         "after 30 s: c is a member still");
 }
 
-TEST_CASE("leadership is transferred when the other node leads") {
+TEST_CASE("a wait for a transfer ends when the other node leads") {
   const auto led_by = [](std::optional<std::string> leader) {
     return changed([&](State& state) { state.leader = std::move(leader); });
   };

@@ -1,4 +1,4 @@
-"""`tubectl cluster` and `tubectl wait-cluster` on a node that is made up: HTTP on a unix socket.
+"""`tubectl cluster` and `tubectl wait-cluster` on a fake node: HTTP on a unix socket.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/cluster_test.py
@@ -14,7 +14,7 @@ from fake_admin import FakeAdmin, healthy_state, member
 from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, UNAVAILABLE, USAGE,
                       TubectlTest)
 
-NO_SERVER = "127.0.0.1:1"  # tubectl cluster does not use it
+NO_SERVER = "127.0.0.1:1"  # not used by tubectl cluster
 NOBODY = 65534
 
 
@@ -30,7 +30,7 @@ class ClusterTest(TubectlTest):
         return node
 
     def run_on(self, node, *arguments):
-        """(exit code, stdout, stderr) of a run that is directed to the node."""
+        """Runs tubectl on the node. Returns (exit code, stdout, stderr)."""
         return self.run_tubectl(NO_SERVER, *arguments, environment={"TUBED_ADMIN": node.address})
 
     def done(self, node, *arguments):
@@ -39,7 +39,7 @@ class ClusterTest(TubectlTest):
         return output
 
     def failed(self, code, node, *arguments):
-        """The one line on stderr, without its beginning and end."""
+        """Returns the single line on stderr, without its beginning and line end."""
         got, output, errors = self.run_on(node, *arguments)
         self.assertEqual((got, output), (code, ""), (arguments, errors))
         self.assertEqual(errors.count("\n"), 1, errors)
@@ -86,7 +86,7 @@ class Status(ClusterTest):
         node.on_look = stay
         self.assertIn("warning: the standby d has not advanced for 500 ms: it lacks 60 entries",
                       self.done(node, "cluster", "status"))
-        # With JSON the first answer counts.
+        # With --json the first answer is printed.
         before = len(node.requests)
         self.done(node, "cluster", "status", "--json")
         self.assertEqual(len(node.requests), before + 1)
@@ -118,7 +118,7 @@ class Status(ClusterTest):
                                  environment={"TUBED_ADMIN": node.address, "NO_COLOR": "1"})
         self.assertIn(b"this node a\\x1b[2J\\r\\n (leader)", shown)
         self.assertNotIn(b"\x1b", shown)
-        # JSON has no control characters, but for one that it need not escape.
+        # JSON escapes all control characters except one.
         text = json.dumps(node.state | {"name": "a\x7f"}, ensure_ascii=False)
         node.override["/cluster"] = raw_answer(text)
         shown = self.on_terminal(NO_SERVER, "cluster", "status", "--json",
@@ -187,7 +187,7 @@ class Mistakes(ClusterTest):
 
 
 class Answers(ClusterTest):
-    """Answers of all kinds, and none."""
+    """Answers of all kinds, and no answer."""
 
     CALLS = (("cluster", "status"), ("cluster", "status", "--json"), ("cluster", "remove", "b"),
              ("wait-cluster",))
@@ -316,7 +316,7 @@ class Changes(ClusterTest):
 
     def test_removes_the_node_that_it_talks_to(self):
         node = self.node()
-        node.override["/cluster/remove"] = (200, {})  # and it is a member for a while
+        node.override["/cluster/remove"] = (200, {})  # the node remains a member for a while
         looks = []
 
         def end(_):
@@ -338,7 +338,8 @@ class Changes(ClusterTest):
         for words in (("add", "d", "10.0.0.4"), ("remove", "c"), ("transfer", "c"), ("transfer",)):
             node.override[f"/cluster/{words[0]}"] = (200, {})
             reason = self.failed(TIMED_OUT, node, "cluster", *words, "--timeout", "0.15")
-            # The last look may have had no answer. tests/tubectl/cluster_test.cc checks the reasons.
+            # The last query may have got no answer. tests/tubectl/cluster_test.cc checks the
+            # reasons.
             self.assertTrue(reason.startswith(f"cluster {words[0]}: after 0.15 s: "), reason)
 
     def test_the_leader_changes_and_the_node_starts_again_meanwhile(self):

@@ -22,7 +22,7 @@ def ageless(text):
 
 class CommandLine(CapabilityTest):
     def said(self, *arguments):
-        """The line of a mistake, without its beginning and end."""
+        """Returns the line of a mistake, without its beginning and line end."""
         line = self.refused(USAGE, NOWHERE, *arguments)
         return line.removeprefix("tubectl: ").removesuffix("\n")
 
@@ -177,7 +177,7 @@ class CommandLine(CapabilityTest):
                 self.addCleanup(server.close)
                 self.tubectl(server.address, *words)
                 self.assertEqual(server.commands, ["capabilities", *commands])
-                # Without the capability nothing else is sent.
+                # Without the capability no command is sent.
                 server = ScriptedServer([b"UNKNOWN_COMMAND\r\n"])
                 self.addCleanup(server.close)
                 self.assertEqual(self.refused(FAILURE, server.address, *words),

@@ -32,8 +32,8 @@ function=$(complete -p tubectl | sed -n 's/.*-F \([^ ]*\).*/\1/p')
 ((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
 """
 
-# The candidates go to a file, and END after the last. The dump of compinit is kept for the next
-# shell of the same test.
+# The candidates go to a file, followed by END. The dump of compinit is kept for the next shell of
+# the same test.
 ZSHRC = r"""
 PROMPT= fpath=("$COMPLETIONS" $fpath)
 autoload -Uz compinit && compinit -u -C -d "$ZDOTDIR/dump"
@@ -52,7 +52,7 @@ bindkey '^I' offer
 
 
 def cut_as_bash(line):
-    """COMP_WORDS as readline has them: cut at blanks, = and :."""
+    """COMP_WORDS as readline splits them: at blanks, = and :."""
     words = re.findall(r"[^\s=:]+|[=:]+", line)
     return words + [""] if line[-1].isspace() else words
 
@@ -63,7 +63,7 @@ class CompletionTest(TubectlTest):
         self.programs = self.directory / "programs"
         self.programs.mkdir()
         (self.programs / "tubectl").symlink_to(TUBECTL)
-        # The scripts give tubectl a second, which is not enough on a busy machine.
+        # The scripts give tubectl a second, which is too short on a busy machine.
         patient = self.programs / "timeout"
         patient.write_text('#!/bin/sh\nshift\n/usr/bin/timeout "$LIMIT" "$@"\ncode=$?\n'
                            f'echo $code >>{self.programs}/codes\nexit $code\n', encoding="utf-8")
@@ -135,7 +135,7 @@ class CompletionTest(TubectlTest):
 
 class Completion(CompletionTest):
     def options(self, subcommand):
-        """The options with two hyphens, in the help's order."""
+        """Returns the options with two hyphens, in the help's order."""
         text = self.tubectl(NOBODY, subcommand, "--help").split("\nexamples:")[0]
         return sorted(set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.MULTILINE)))
 
@@ -185,7 +185,8 @@ class Completion(CompletionTest):
             for _, complete in self.shells():
                 for server in (NOBODY, "127.0.0.1:1", mute):
                     self.assertEqual(complete("tubectl work -t ", server), [])
-                    # tubectl itself would wait for 30 s for a silent server; timeout(1) ends it with 124.
+                    # tubectl itself would wait 30 s for a silent server; timeout(1) ends it with
+                    # code 124.
                     codes = (self.programs / "codes").read_text(encoding="utf-8").split()
                     self.assertTrue(codes and (server != mute or codes[-1] == "124"), codes)
 
@@ -199,7 +200,7 @@ class Completion(CompletionTest):
             self.assertEqual(complete("tubectl cluster remove "), [])
             self.assertEqual(complete("tubectl wait-cluster --admin some-f"), ["some-file"])
             self.assertIn("tubectl", complete("tubectl work -t x -j 3 -- tubec"))
-            # Words after COMMAND are completed as a command of their own.
+            # Words after COMMAND are completed as a separate command.
             self.assertIn("some-file", complete("tubectl work -- cat some-f"))
 
 

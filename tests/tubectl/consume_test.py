@@ -17,14 +17,14 @@ JOB_KEYS = ["id", "tube", "state", "priority", "age", "delay", "ttr", "time_left
 
 
 class QueueTest(CapabilityTest):
-    """Servers, each with a client of the test."""
+    """Yields servers, each with a client of the test."""
 
     def queues(self):
         for server in self.servers():
             yield server, self.client(server)
 
     def state(self, client, job):
-        """(state, priority, delay), or None."""
+        """Returns (state, priority, delay), or None."""
         stats = client.stats_if_found(f"stats-job {job}")
         if stats is None:
             return None
@@ -34,7 +34,7 @@ class QueueTest(CapabilityTest):
         return [state and state[0] for state in (self.state(client, job) for job in jobs)]
 
     def failed(self, server, *arguments, code=FAILURE, stdin=b""):
-        """(stdout, the lines on stderr)."""
+        """Returns (stdout, the lines of stderr)."""
         got, output, errors = self.run_tubectl(server, *arguments, stdin=stdin)
         self.assertEqual(got, code, (output, errors))
         return output, errors.splitlines()
@@ -88,7 +88,7 @@ class Reserve(QueueTest):
             for body in (b"a", b"b", b"c"):
                 client.put(body)
             self.assertEqual(self.tubectl(server, "reserve", "--count", 2, "--delete"), "a\nb\n")
-            # The jobs are released after the last was reserved, so that no job is reserved twice.
+            # The jobs are released after the last was reserved: no job is reserved twice.
             client.put(b"d")
             self.assertEqual(self.tubectl(server, "reserve", "-n", 2, "--release", "-d", 99),
                              "c\nd\n")
@@ -213,7 +213,7 @@ class Reserve(QueueTest):
 
 class ById(QueueTest):
     def put_states(self, client):
-        """1 is ready, 2 delayed, 3 buried and 4 reserved by the client."""
+        """Job 1 is ready, 2 delayed, 3 buried and 4 reserved by the client."""
         for delay in (0, 1000, 0, 0):
             client.put(b"x", priority=7, delay=delay)
         for job in (3, 4):

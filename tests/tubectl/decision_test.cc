@@ -1,4 +1,4 @@
-// The decision about a job after its command has ended: `tubectl work`.
+// `tubectl work`: the decision about a job after its command has ended.
 #include "tubectl/work/decision.h"
 
 #include <csignal>
@@ -16,7 +16,7 @@ void check_release(const Decision& decision, std::uint64_t delay_seconds) {
   CHECK(decision.delay_seconds == delay_seconds);
 }
 
-TEST_CASE("a command that succeeds deletes its job") {
+TEST_CASE("a successful command deletes its job") {
   for (const FailureAction action :
        {FailureAction::release, FailureAction::bury, FailureAction::delete_job}) {
     Policy policy;
@@ -37,7 +37,7 @@ TEST_CASE("each failure doubles the delay") {
   CHECK(decide(policy, kFailure, policy.retries).action == FailureAction::bury);
 }
 
-TEST_CASE("the delay has a limit, and does not overflow") {
+TEST_CASE("the delay is limited and does not overflow") {
   Policy policy;
   policy.retries = UINT64_MAX;
   policy.first_delay_seconds = 3;
@@ -52,7 +52,7 @@ TEST_CASE("the delay has a limit, and does not overflow") {
   check_release(decide(policy, kFailure, 0), 100);
 }
 
-TEST_CASE("no delay stays none") {
+TEST_CASE("a delay of 0 stays 0") {
   Policy policy;
   policy.retries = UINT64_MAX;
   policy.first_delay_seconds = 0;
@@ -66,7 +66,7 @@ TEST_CASE("without retries the first failure buries") {
   CHECK(decide(policy, kFailure, 0).action == FailureAction::bury);
 }
 
-TEST_CASE("what the user chose for failures") {
+TEST_CASE("the action chosen by the user applies to failures") {
   Policy policy;
   policy.on_failure = FailureAction::bury;
   CHECK(decide(policy, kFailure, 0).action == FailureAction::bury);
@@ -75,25 +75,25 @@ TEST_CASE("what the user chose for failures") {
   CHECK(decide(policy, kFailure, 1000).action == FailureAction::delete_job);
 }
 
-TEST_CASE("some exit codes bury at once") {
+TEST_CASE("some exit codes bury immediately") {
   Policy policy;
   policy.on_failure = FailureAction::delete_job;
   policy.bury_codes = {65, 66, SIGTERM};
   CHECK(decide(policy, {65, 0, false}, 0).action == FailureAction::bury);
   CHECK(decide(policy, {66, 0, false}, 0).action == FailureAction::bury);
   CHECK(decide(policy, {67, 0, false}, 0).action == FailureAction::delete_job);
-  // A signal is not such a code, and neither is the code of a command that was terminated.
+  // A signal number does not count, nor does the code of a command that was terminated.
   CHECK(decide(policy, {0, SIGTERM, false}, 0).action == FailureAction::delete_job);
   CHECK(decide(policy, {65, 0, true}, 0).action == FailureAction::delete_job);
 }
 
-TEST_CASE("a signal, and running too long, are failures whatever the exit code says") {
+TEST_CASE("a signal or an exceeded time is a failure, whatever the exit code") {
   const Policy policy;
   check_release(decide(policy, {0, SIGKILL, false}, 0), 1);
   check_release(decide(policy, {0, 0, true}, 2), 4);
 }
 
-TEST_CASE("how it ended, in words") {
+TEST_CASE("the end of a command, in words") {
   CHECK(describe({3, 0, false}) == "exit code 3");
   CHECK(describe({0, SIGKILL, false}) == "killed by SIGKILL");
   CHECK(describe({0, SIGRTMIN + 1, false}).starts_with("killed by signal "));

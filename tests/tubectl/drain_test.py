@@ -1,5 +1,5 @@
-"""`tubectl drain` and `undrain`: a server that knows the command gets it; a signal goes to the server
-and to no other process.
+"""`tubectl drain` and `undrain`: a server that knows the command gets it; a signal is sent to the
+server only.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/drain_test.py
@@ -24,11 +24,11 @@ from programs import (DONE, FAILURE, NOT_ALLOWED, SECONDS, TIMED_OUT, TUBECTL, U
 NOBODY = 65534
 DRAINING = ("draining: the server takes no new jobs; "
             "jobs left: 0 ready, 0 reserved, 0 delayed, 0 buried\n")
-# A process that is called tubed and implements the part of the protocol that drain needs. With
-# "announces" as its third argument it knows set-caps 256. It has no command drain. After SIGUSR1 it
-# reads the next command, sends its second argument, closes, and ends 1.5 s later. With "blind" it
-# closes before it reads that command; with "reset" the connection ends with a reset;
-# with "lives" the process continues.
+# A process named tubed that implements the part of the protocol that drain needs. With "announces"
+# as its third argument it knows set-caps 256. It has no command drain. After SIGUSR1 it reads the
+# next command, sends its second argument, closes, and ends 1.5 s later. With "blind" it closes
+# before it reads that command; with "reset" the connection ends with a reset; with "lives" the
+# process continues.
 FAKE = r"""
 import os, signal, socket, struct, sys, time
 how, rest, announces = [*sys.argv[1:], ""][:3]
@@ -88,15 +88,15 @@ def stats_reply(**values):
 
 
 class Elsewhere:
-    """Forwards one connection after another to a server, whose stats name another host: they are those
-    of a server on another machine or in a container."""
+    """Forwards connections, one at a time, to a server, but replaces the hostname in stats: the
+    server seems to run on another machine or in a container."""
 
     def __init__(self, server):
         host, port = server.rsplit(":", 1)
         self.server = (host, int(port))
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        self.commands = []  # as they were sent
+        self.commands = []  # as sent by the client
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -136,7 +136,7 @@ class Drain(TubectlTest):
         return server.address
 
     def bystander(self):
-        """A process that is no server: SIGUSR1 and SIGUSR2 would end it."""
+        """Starts a process other than the server, which SIGUSR1 and SIGUSR2 would end."""
         process = subprocess.Popen(["sleep", "1000"])
 
         def end():
@@ -155,7 +155,7 @@ class Drain(TubectlTest):
             left = ("the server takes no new jobs; "
                     "jobs left: 1 ready, 1 reserved, 1 delayed, 0 buried\n")
             self.assertEqual(self.tubectl(server, "drain"), f"draining: {left}")
-            # The effect is complete when tubectl exits, not some time later.
+            # The effect is complete when tubectl exits.
             self.assertEqual(self.draining(server), "true")
             self.assertEqual(self.tubectl(server, "drain"), f"draining already: {left}")
 
@@ -187,7 +187,7 @@ class Drain(TubectlTest):
         self.assertEqual(daemon.wait(), DONE)
 
     def fake(self, *arguments, **environment):
-        """The address of a FAKE."""
+        """Starts a FAKE; returns its address."""
         process = subprocess.Popen([sys.executable, "-c", FAKE, *arguments], text=True,
                                    stdout=subprocess.PIPE, env=os.environ | environment)
 
@@ -222,7 +222,7 @@ class Drain(TubectlTest):
     def test_a_server_elsewhere_that_ends_when_it_is_drained(self):
         daemon = self.start("--drain-exit", "when-empty")
         shown = self.tubectl(self.elsewhere(daemon.addresses[0]).address, "drain")
-        # Whether its last reply is sent before its end is chance.
+        # The server may end before it sends its last reply.
         self.assertIn(shown, (DRAINING, "drained: the server has ended\n"))
         self.assertEqual(daemon.wait(), DONE)
 
@@ -263,12 +263,12 @@ class Drain(TubectlTest):
         self.assertIn("BAD_FORMAT", told)
 
     def test_a_server_that_ends_at_any_moment(self):
-        """Of a server that does not say that it has drained, only its end is known."""
+        """If a server does not announce that it has drained, only its end is known."""
         for how in ("reads", "blind", "reset"):
             for rest in ("nothing", "half", "no", "yes"):
                 with self.subTest(how=how, rest=rest):
                     shown = self.tubectl(self.fake(how, rest), "drain")
-                    # A reset discards data that was not read.
+                    # A reset discards unread data.
                     if rest != "yes" or how == "reset" and shown != DRAINING:
                         self.assertEqual(
                             shown, "the server has ended; whether it had drained is not known\n")
@@ -293,7 +293,7 @@ class Drain(TubectlTest):
 
     def test_a_server_that_closes_and_lives_on(self):
         told = self.refused(UNAVAILABLE, self.fake("lives", "nothing"), "drain")
-        # The kernel resets the connection if the process has not read all that tubectl has sent.
+        # The kernel resets the connection if the process has not read everything that tubectl sent.
         self.assertRegex(told, r"(closed a connection|Connection reset by peer), "
                                r"and its process has not ended")
 
@@ -347,8 +347,8 @@ class Drain(TubectlTest):
         self.assertEqual(self.draining(daemon.addresses[0]), "false")
 
     def test_a_server_that_does_not_do_it_in_time(self):
-        # The process is a tubed, and drains, but another server answers, which never reports that
-        # it drains.
+        # The process is a tubed and drains, but another server answers, and never reports that it
+        # drains.
         daemon = self.start()
         reply = stats_reply(hostname=os.uname().nodename, pid=daemon.pid, draining="false",
                             max_job_memory=5)
@@ -363,10 +363,11 @@ class Drain(TubectlTest):
 
 
 class WaitIdleOfADrain(TubectlTest):
-    """Only the server that was busy becomes idle."""
+    """Only the server that was busy can become idle."""
 
     def wait_idle(self, answers, *arguments):
-        """(exit code, stdout, stderr) with a server that sends this answer and then closes."""
+        """Runs wait-idle on a server that sends these answers and then closes. Returns (exit code,
+        stdout, stderr)."""
         server = ScriptedServer([*answers, None])
         self.addCleanup(server.close)
         return self.run_tubectl(server.address, "wait-idle", *arguments)
@@ -404,7 +405,7 @@ class WaitIdleOfADrain(TubectlTest):
                              "the server has ended\n")
             self.refused(UNAVAILABLE, nowhere, "wait-idle")
         for server in self.servers():
-            client = self.client(server)  # so that the connection of wait-idle is not the first
+            client = self.client(server)  # keeps the connection of wait-idle from being the first
             self.assertIn("the server is not draining",
                           self.refused(FAILURE, server, "wait-idle", "--draining"))
             self.tubectl(server, "drain")
@@ -480,7 +481,7 @@ class WaitIdleOfADrain(TubectlTest):
         self.assertEqual(daemon.wait(), 79)
 
     def silent(self, *answers):
-        """The address of a server that sends these answers and is silent then."""
+        """Starts a server that sends these answers and then nothing; returns its address."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
 
@@ -498,7 +499,7 @@ class WaitIdleOfADrain(TubectlTest):
         return f"127.0.0.1:{listener.getsockname()[1]}"
 
     def busy_address(self):
-        """The address of a server that accepts no connection, and whose backlog is full."""
+        """Returns the address of a server with a full backlog, which accepts no connections."""
         path = str(self.directory / f"busy{len(os.listdir(self.directory))}.sock")
         listener = socket.socket(socket.AF_UNIX)
         self.addCleanup(listener.close)
@@ -521,7 +522,7 @@ class WaitIdleOfADrain(TubectlTest):
                 self.assertIn("tubectl: after 0.2 s the server has not answered: ", why)
                 if server == silent:
                     self.assertIn("the server was silent for ", why)
-                    # The wait for an answer without --timeout.
+                    # 30 s is the wait for an answer without --timeout.
                     self.assertNotIn("silent for 30 s", why)
             self.refused(UNAVAILABLE, server, "health", "--timeout", 0.2)
 
@@ -531,7 +532,7 @@ class WaitIdleOfADrain(TubectlTest):
         server = self.silent(drains, unknown, drains)
         code, _, errors = self.run_tubectl(server, "drain", "--wait", "--timeout", 0.5)
         self.assertEqual(code, TIMED_OUT)
-        # On a slow machine the time is over before the first answer.
+        # On a slow machine the time limit is reached before the first answer.
         self.assertRegex(errors, r"after 0\.5 s (there are left: 1 reserved; the server does not "
                                  r"answer|the server has not answered: .*)\n\Z")
 
@@ -556,7 +557,7 @@ class WaitIdleOfADrain(TubectlTest):
         for _ in range(3):
             daemon = self.start("--drain-exit", "when-idle")
             output = self.tubectl(daemon.addresses[0], "drain", "--wait")
-            # It ends before tubectl asks again, or after it.
+            # The server ends before or after the next query of tubectl.
             self.assertIn(re.sub(r"\Adraining: .*\n", "", output),
                           ("", "drained: the server has ended\n", "the server has drained and ended\n"))
             self.assertEqual(daemon.wait(), DONE)
@@ -574,7 +575,7 @@ class WaitIdleOfADrain(TubectlTest):
                 _, errors = process.communicate(timeout=SECONDS)
                 self.assertEqual(process.returncode, FAILURE, errors)
                 self.assertIn("has only just started, for this connection", errors)
-                # This connection has not started the server.
+                # This connection did not start the server.
                 self.tubectl(f"unix:{path}", "wait-idle")
                 self.end(server)
 

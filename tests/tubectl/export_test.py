@@ -231,10 +231,10 @@ class RemoveTest(TransferTest):
         piece = 64 * 1024
         server = self.tubed()
         client = self.client(server)
-        client.put_many(528, ttr=10, size=1000)  # the first batch has 16 jobs, the second the others
+        client.put_many(528, ttr=10, size=1000)  # the first batch has 16 jobs, the second the rest
         process = self.popen(server, "export", "--remove", stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE)
-        # export fills the pipe, and waits until the TTR of later jobs has ended.
+        # export fills the pipe, and waits until the TTR of the rest has expired.
         until("the second batch", lambda: client.stats()["current-jobs-reserved"] > 400)
         done = set()
 
@@ -273,7 +273,7 @@ class RemoveTest(TransferTest):
                              (FAILURE, "tubectl: interrupted: what was not written is still "
                                        "there\n"))
             self.assertGreater(len(written), 0)
-            self.assertLess(len(written), 1000)  # the batch in progress, and no further batch
+            self.assertLess(len(written), 1000)  # only the batch in progress
             self.assertEqual(len(set(written)), len(written))
             self.assertEqual(client.stats()["current-jobs-ready"], total - len(written))
 

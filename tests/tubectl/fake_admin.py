@@ -1,5 +1,6 @@
-"""A node of a cluster as `tubectl cluster` sees it: HTTP on a unix socket, with a state that tests
-change."""
+"""A fake node of a cluster for `tubectl cluster`: HTTP on a unix socket, with a state that tests
+change.
+"""
 
 import copy
 import http.server
@@ -15,7 +16,7 @@ def member(name, number, **changes):
 
 
 def healthy_state():
-    """Three nodes; the asked node a leads."""
+    """Three nodes; a, which answers, leads."""
     return {"name": "a", "id": "0000000000000001", "cluster": "00000000c1a57e4d", "role": "leader",
             "leader": "a", "term": 3, "committed": 100, "applied": 100, "stored": 100,
             "lease_ms": 250, "raft_log_bytes": 1000, "held_over": 0, "feature_level": 1,
@@ -57,14 +58,14 @@ class Listener(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        pass  # tubectl has closed
+        pass  # tubectl has closed the connection
 
 
 class FakeAdmin:
-    """Accepts each change. A node that was added has half of what it lacks at each look, and then
-    votes. `on_look` may change the state before a look; `override` answers a path in place of that:
-    with (status, document), with bytes as they are, with None for silence, or with what a function
-    returns."""
+    """Accepts each change. An added node gets half of its missing entries at each query, and
+    then votes. `on_look` may change the state before a query. `override` replaces the answer of
+    a path: with (status, document), with raw bytes, with silence (None), or with the result of a
+    function."""
 
     def __init__(self, path):
         self.path = path
@@ -85,7 +86,7 @@ class FakeAdmin:
                          daemon=True).start()
 
     def stop_listening(self):
-        """From then on the node is gone, as after its end."""
+        """Stops listening, as a node that has ended."""
         if self.listener is not None:
             self.listener.shutdown()
             self.listener.server_close()

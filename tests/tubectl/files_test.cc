@@ -45,7 +45,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("lines of a file, the last with or without its end") {
+TEST_CASE("lines of a file, the last with or without a line end") {
   using Lines = std::vector<std::string>;
   CHECK(lines_of("").empty());
   CHECK(lines_of("\n") == Lines{""});
@@ -54,7 +54,7 @@ TEST_CASE("lines of a file, the last with or without its end") {
   CHECK(lines_of("a\nb\n") == Lines{"a", "b"});
 }
 
-TEST_CASE("lines larger than what is read at once") {
+TEST_CASE("lines longer than a piece of input") {
   std::string text;
   for (int i = 0; i < 5; ++i) text += std::string(300'000, static_cast<char>('a' + i)) + "\n";
   const auto lines = lines_of(text);
@@ -64,7 +64,7 @@ TEST_CASE("lines larger than what is read at once") {
   }
 }
 
-TEST_CASE("a line that is too long is cut, and the rest is all that stands behind") {
+TEST_CASE("a line that is too long is cut, and rest() returns all input after the cut") {
   const File file("12345\n" + std::string(600'000, 'x') + "\nlast");
   LineInput input = file.open();
   CHECK_FALSE(input.is_stream());
@@ -81,7 +81,7 @@ TEST_CASE("a line that is too long is cut, and the rest is all that stands behin
   CHECK(rest == std::string(599'995, 'x') + "\nlast");
 }
 
-TEST_CASE("behind a line that is too long comes the next one") {
+TEST_CASE("a line that is too long is followed by the next line") {
   const File file(std::string(600'000, 'x') + "\nnext\n" + std::string(9, 'y'));
   LineInput input = file.open();
   CHECK(input.next(5).value()->too_long);
@@ -91,7 +91,7 @@ TEST_CASE("behind a line that is too long comes the next one") {
   CHECK_FALSE(input.next(5).value());
 }
 
-TEST_CASE("lines of any length are passed over, and the rest is what stands behind") {
+TEST_CASE("pass_over() skips lines of any length, and rest() returns the input after them") {
   const File file("first\n" + std::string(600'000, 'x') + "\nlast\n");
   LineInput input = file.open();
   CHECK(input.next(5).value()->text == "first");
@@ -107,7 +107,7 @@ TEST_CASE("lines of any length are passed over, and the rest is what stands behi
   CHECK(input.pass_over(9));
 }
 
-TEST_CASE("a file that is not there") {
+TEST_CASE("a missing file") {
   const auto input = LineInput::open("/nowhere/jobs.jsonl");
   REQUIRE_FALSE(input);
   CHECK(input.error().message == "cannot open /nowhere/jobs.jsonl: No such file or directory");

@@ -46,7 +46,8 @@ class ImportTest(TransferTest):
             self.assertEqual(jobs[1][3], Left(LONG))
 
     def test_tags(self):
-        """From one tubed to another, to a server that knows none, and where the key is taken."""
+        """From one tubed to another, to servers that know no tags or not all, and with a key that
+        is taken."""
         server = self.tubed()
         self.tubectl(server, "put", "-t", "t", "--unique", "k:300", "a")
         self.tubectl(server, "put", "-t", "t", "b")
@@ -99,7 +100,7 @@ class ImportTest(TransferTest):
                           "tubectl: tags that the server does not know were left out: max of 3 "
                           "jobs\n"))
         self.assertEqual(listed(proxy.server), ["ttl:300", None, "idp:k ttl:0", "ttl:60"])
-        # Only jobs that were imported count.
+        # Only imported jobs count.
         text = (line(body="a", tags="ttl:5 max:1") + line(body="b", tags="idp:k ttl:5")
                 + line(body="c", tags="ttl:5"))
         proxy = ServerWithout(other, b"put:ttl")
@@ -111,7 +112,7 @@ class ImportTest(TransferTest):
         self.assertRegex(errors, "line 2: job 3 has its unique key .*; before it 1 job was")
 
     def test_jobs_that_wait_for_a_group(self):
-        """They are held again, also if a member was put after them."""
+        """Jobs are held again, even if a member was put after them."""
         server = self.tubed()
         client = self.client(server)
         for tags in ("grp:g", "aft:g", "grp:g con:k", "aft:g grp:h", "aft:h", "grp:g", "grp:g",
@@ -141,7 +142,7 @@ class ImportTest(TransferTest):
         self.assertEqual(self.counts(other, "default"), (3, 4, 1, 0))
         stats = client.stats("stats-group g")
         self.assertEqual((stats["ready"], stats["buried"], stats["waiting-jobs"]), (2, 1, 2))
-        # They are released as on the first server.
+        # The jobs are released as on the first server.
         for job in (1, 2, 3):
             self.assertEqual(client.ask(f"delete {job}"), "DELETED")
         self.assertEqual(client.ask("stats-group g"), "NOT_FOUND")
@@ -171,7 +172,7 @@ class ImportTest(TransferTest):
         self.assertEqual(self.counts(server, "t"), (1, 0, 0, 0))
 
     def test_a_paused_tube_with_held_jobs_is_exported_and_cleared(self):
-        """In place of export --remove."""
+        """Replaces export --remove."""
         server, other = self.tubed(), self.tubed()
         client = self.client(server)
         for i in range(300):
@@ -205,7 +206,7 @@ class ImportTest(TransferTest):
         self.assertEqual(self.counts(server, "default"), (1, 0, 0, 0))
         worker.ask("delete 1")
         self.assertEqual(self.imported(server, text, "--skip", 1), "imported 1 ready, 1 buried\n")
-        # Once kicked, a job that was buried is not held, whatever its group is.
+        # A job that was buried is not held after a kick, whatever its group.
         worker.ask("kick-job 3")
         self.assertEqual(self.counts(server, "t"), (1, 0, 2, 0))
         self.tubectl(server, "put", "-t", "p", "x")
@@ -236,7 +237,7 @@ class ImportTest(TransferTest):
                                           "failed_line": 3}))
 
     def test_a_bad_first_line(self):
-        """No line was imported, so --skip 1 skips the bad line."""
+        """No line was imported, so --skip 1 skips the malformed line."""
         for server in self.servers():
             text = b"{oops\n" + line(body="2")
             self.assertEqual(self.refused(BAD_INPUT, server, "import", stdin=text),
@@ -285,7 +286,7 @@ class ImportTest(TransferTest):
             self.assertFalse(path.exists())
 
     def test_what_the_server_refuses_comes_later(self):
-        # Three tubes: default and two more; the server refuses the fourth, and the lines after it
+        # Three tubes: default and two more. The server refuses the fourth, and the lines after it
         # wait.
         server = self.tubed("--limits-tubes", "3")
         text = b"".join(line(body=tube, tube=tube, state=state)
@@ -342,7 +343,7 @@ class ImportTest(TransferTest):
                 process.stdin.flush()
                 until("the job", lambda client=client, i=i:
                       client.stats()["current-jobs-ready"] == i)
-            # A signal does not lose the contents of the pipe.
+            # A signal loses nothing that is in the pipe.
             process.send_signal(signal.SIGINT)
             output, _ = process.communicate(line(body="4"), SECONDS)
             self.assertEqual((process.returncode, output), (DONE, b"imported 4 ready\n"))
@@ -394,7 +395,8 @@ class FailingTargetTest(TransferTest):
     """No job is lost: each is on the source, in the rest file, or on the target."""
 
     def pipe(self, source, target, rest):
-        """export --remove | import --rest; returns the exit code and the messages of import."""
+        """Runs export --remove | import --rest. Returns the exit code and the messages of
+        import."""
         writer = self.popen(source, "export", "--remove", stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL)
         reader = self.popen(target, "import", "--rest", rest, stdin=writer.stdout,
@@ -425,7 +427,7 @@ class FailingTargetTest(TransferTest):
             self.assertIn(f"(what was to be imported is in {rest})\n", errors)
             self.assertEqual(client.stats()["current-jobs-ready"], 0)
             self.assert_all_in(rest, total)
-            # No input arrived: nothing is saved.
+            # Without input nothing is saved.
             rest.unlink()
             self.assertNotIn("rest", self.pipe(source, f"unix:{self.directory}/none", rest)[1])
             self.assertFalse(rest.exists())
@@ -478,7 +480,7 @@ class FailingTargetTest(TransferTest):
 
 class MigrationTest(TransferTest):
     def pipe(self, source, target, *arguments):
-        """export --remove | import; returns the messages of import."""
+        """Runs export --remove | import. Returns the output of import."""
         writer = self.popen(source, "export", "--remove", *arguments, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE)
         reader = self.popen(target, "import", "--json", stdin=writer.stdout,
@@ -487,7 +489,7 @@ class MigrationTest(TransferTest):
         output, errors = reader.communicate(timeout=SECONDS)
         self.assertEqual((reader.returncode, errors), (DONE, b""))
         with writer:
-            # A worker may have reserved a job at the beginning.
+            # A worker may have reserved a job at the start.
             self.assertRegex(writer.stderr.read(), rb"^(tubectl: left out: 1 job .*\n)?$")
         self.assertEqual(writer.returncode, DONE)
         return json.loads(output)["imported"]

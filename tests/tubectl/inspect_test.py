@@ -22,8 +22,8 @@ TUBE_KEYS = ["name", "ready", "urgent", "reserved", "delayed", "buried", "waitin
 
 class InspectTest(CapabilityTest):
     def queues(self):
-        """Servers with jobs in the tube mail: 1 is ready, 2 delayed, 3 buried and 4 held by the
-        client."""
+        """Yields servers with jobs in the tube mail: 1 is ready, 2 delayed, 3 buried and 4 held by
+        the client."""
         for server in self.servers():
             client = self.client(server)
             client.ask("use mail")
@@ -125,7 +125,7 @@ class Jobs(InspectTest):
             self.assertTrue(self.on_terminal(server, "job", job, "--body").endswith(
                 b"\r\n\r\n" + shown))
             self.assertIn(b"\x1b]", self.on_terminal(server, "job", job, "--body", "--raw"))
-            # JSON escapes them anyway, and a file or pipe gets each byte.
+            # JSON escapes them anyway; a file or pipe gets each byte.
             self.assertNotRegex(self.on_terminal(server, "peek", job, "--json"),
                                 rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\xff]")
             self.assertEqual(self.tubectl(server, "peek", job).encode(errors="surrogateescape"),
@@ -321,7 +321,7 @@ class Tubes(InspectTest):
         self.assertEqual([(row["name"], row["held"]) for row in told],
                          [("b", 2), ("a", 0), ("default", 0)])
         self.assertEqual(list(told[0]), [*TUBE_KEYS, "total_jobs", "held"])
-        # Only of the tubes that are shown.
+        # Only the shown tubes count.
         self.assertNotIn("held", self.tubectl(server, "tubes", "a", "--interval", 0))
         top = self.tubectl(server, "top", "--once", "--interval", "0.1", "--sort", "held")
         self.assertRegex(top, r"DELAYED .HELD BURIED")
@@ -343,7 +343,7 @@ class Tubes(InspectTest):
             output = self.tubectl(gate.address, "tubes", "--interval", 0.5, "--json")
             default, mail = map(json.loads, output.splitlines())
             self.assertEqual((default["puts_per_second"], default["deletes_per_second"]), (0, 0))
-            # Between two queries that are half a second apart, or more on a busy machine.
+            # Between two queries at least half a second apart.
             self.assertLessEqual(mail["puts_per_second"], 200)
             self.assertGreater(mail["puts_per_second"], 0)
             self.assertAlmostEqual(mail["puts_per_second"], 2 * mail["deletes_per_second"])
@@ -494,7 +494,7 @@ class StatsAndPause(InspectTest):
 
 class Policies(InspectTest):
     def policy(self, server, tube):
-        """The value and the origin of each key."""
+        """Returns the value and the origin of each key."""
         lines = self.json_lines(server, "policy", tube)
         self.assertEqual({line["tube"] for line in lines}, {tube})
         return {line["key"]: (line["value"], line["origin"]) for line in lines}
@@ -659,14 +659,14 @@ class WaitIdle(InspectTest):
         client.put()
         for tubes in ((), ("default",)):
             code, _, errors = self.run_tubectl(server, "wait-idle", *tubes)
-            # tubectl reads the refusal, or the connection is closed before.
+            # tubectl reads the refusal, unless the connection is closed first.
             self.assertIn(code, (FAILURE, UNAVAILABLE), errors)
 
     def test_what_is_left(self):
         for server, _ in self.queues():
             self.assertIn("after 0 s there are left: 1 ready, 1 reserved\n",
                           self.refused(TIMED_OUT, server, "wait-idle", "--timeout", 0))
-            # On a slow machine the time is over before the first answer.
+            # On a slow machine the time limit is reached before the first answer.
             self.assertRegex(self.refused(TIMED_OUT, server, "wait-idle", "--held", "--timeout", 0.2),
                              "after 0.2 s (there are left: 1 reserved|the server has not answered)")
             self.refused(TIMED_OUT, server, "wait-idle", "default", "mail", "--timeout", 0)

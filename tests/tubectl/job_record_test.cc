@@ -40,7 +40,7 @@ TEST_CASE("a record is one line, with its keys in a fixed order") {
         R"json("releases":3,"buries":4,"kicks":5,"body":"hello"})json");
 }
 
-TEST_CASE("what is written is read back, whatever the body is") {
+TEST_CASE("a record is read back as written, whatever the body") {
   for (const std::string& body :
        {std::string(), std::string("a\r\nb\"\\"), std::string("\0\xff", 2),
         std::string(100'000, '\x80'), std::string("\xc3\xa4")}) {
@@ -53,7 +53,7 @@ TEST_CASE("what is written is read back, whatever the body is") {
   }
 }
 
-TEST_CASE("a body is enough, and keys that nobody knows are passed over") {
+TEST_CASE("a body is enough, and unknown keys are ignored") {
   const auto read = read_record(R"({"body":"x","colour":["red",1.5]})");
   REQUIRE(read);
   const JobRecord& job = read.value();
@@ -65,7 +65,7 @@ TEST_CASE("a body is enough, and keys that nobody knows are passed over") {
   CHECK(job.ttr_seconds == 60);
 }
 
-TEST_CASE("tags come before the body, and are not there without any") {
+TEST_CASE("tags precede the body, and are omitted for a job without tags") {
   JobRecord job;
   job.tags = "idp:k:300";
   job.body = "x";
@@ -83,7 +83,7 @@ TEST_CASE("tags come before the body, and are not there without any") {
   }
 }
 
-TEST_CASE("what is wrong with a line is said") {
+TEST_CASE("the error of a line names what is wrong") {
   for (const char* const line : {"", "{", "[]", "1", "\"x\"", "{} {}", "{\"body\":\"\xff\"}"}) {
     CAPTURE(line);
     CHECK(error_of(line) == "it is no JSON object");
@@ -110,7 +110,7 @@ TEST_CASE("what is wrong with a line is said") {
         "its \"age\" is no whole number from 0 to 18446744073709551615");
 }
 
-TEST_CASE("stats-job tells all but the body") {
+TEST_CASE("stats-job has everything except the body") {
   const auto record = record_of(client::StatsBlock(
       "---\nid: 7\ntube: \"1.0\"\nstate: delayed\npri: 3\nage: 5\ndelay: 60\nttr: 9\n"
       "time-left: 41\nfile: 0\nreserves: 1\ntimeouts: 2\nreleases: 3\nburies: 4\nkicks: 5\n"));
@@ -131,7 +131,7 @@ TEST_CASE("stats-job tells all but the body") {
   CHECK(as_json(*record) == as_json(expected));
 }
 
-TEST_CASE("stats-job tells the tags, as a put has them") {
+TEST_CASE("stats-job has the tags as a put writes them") {
   const auto tags = [](const char* lines) {
     return record_of(
                client::StatsBlock(std::string("id: 7\ntube: t\nstate: delayed\nttr: 9\n") + lines))
@@ -147,7 +147,7 @@ TEST_CASE("stats-job tells the tags, as a put has them") {
              "ttl: 60\ngroup: \"g\"\nafter-group: \"h\"\nconcurrency-key: \"c\"\n"
              "concurrency-limit: 2\ndead-from: \"t\"\ndead-reason: attempts\n") ==
         "idp:k:300 max:5:1.0 ttl:60 grp:g aft:h con:c:2");
-  // As tuber shows a job without tags.
+  // The format of tuber for a job without tags.
   CHECK(tags("idempotency-key: \nidempotency-ttl: 0\ngroup: \nafter-group: \nconcurrency-key: \n"
              "concurrency-limit: 0\n") == "");
 }
@@ -168,7 +168,7 @@ TEST_CASE("only a delayed job waits for a group") {
   CHECK_FALSE(may_be_held(record("delayed", 0, "")));
 }
 
-TEST_CASE("only a delayed job has a delay, and it keeps a second to the last") {
+TEST_CASE("only a delayed job has a delay, of at least a second") {
   const auto delay = [](const char* state, const char* left) {
     return record_of(client::StatsBlock(std::string("id: 7\ntube: t\nstate: ") + state +
                                         "\ndelay: 60\ntime-left: " + left + "\n"))
@@ -181,7 +181,7 @@ TEST_CASE("only a delayed job has a delay, and it keeps a second to the last") {
   CHECK(delay("buried", "30") == 0);
 }
 
-TEST_CASE("stats of something else are no job") {
+TEST_CASE("other stats do not describe a job") {
   CHECK_FALSE(record_of(client::StatsBlock()));
   CHECK_FALSE(record_of(client::StatsBlock("---\nid: 0123456789abcdef\nversion: 1.12\n")));
   CHECK_FALSE(record_of(client::StatsBlock("---\nid: 7\ntube: t\nstate: lost\n")));

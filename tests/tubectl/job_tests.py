@@ -16,12 +16,12 @@ LONG = 1000  # a delay longer than any test
 BODIES = [b"", b"plain", b"\r\n", bytes(range(256)), "größer".encode(), b"\xff" * 65535,
           b"x" * 65535]
 TUBES = ["default", "a-b+c/d;e.f$g_h(i)", "1.0", "t" * 200]
-LEAST_LINE = 150  # the least number of bytes of a job's line
+LEAST_LINE = 150  # the smallest line of a job, in bytes
 
 
 class Left:
-    """A remaining delay, measured at a moment. Two of them are equal if they differ by at most two
-    seconds and the time between the two moments, because the machine may be slow."""
+    """A remaining delay, measured at a certain time. Two of them are equal if they differ by at
+    most two seconds plus the time between the measurements, because the machine may be slow."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -36,14 +36,14 @@ class Left:
 
 
 def left_of(state, seconds):
-    """The remaining time of a job that is not delayed is compared exactly."""
+    """The remaining time; of a job that is not delayed, compared exactly."""
     return Left(seconds) if state == "delayed" else seconds
 
 
 class Gate:
     """A proxy in front of a server. Before it forwards the first command that contains `mark`, it
-    calls `reached` once, so that an event happens in the middle of a run, however fast the run is.
-    If `reached` is set again meanwhile, it is called before the next such command."""
+    calls `reached` once: an event then happens in the middle of a run, however fast the run is. If
+    `reached` is set again meanwhile, it is called before the next such command."""
 
     def __init__(self, server, mark):
         self.server = server
@@ -108,7 +108,7 @@ class ServerWithout(Gate):
 
 class CapabilityTest(TubectlTest):
     def without(self, server, capability):
-        """The address of a proxy of the server that does not list this capability."""
+        """Returns the address of a proxy of the server that does not list this capability."""
         proxy = ServerWithout(server, capability)
         self.addCleanup(proxy.close)
         return proxy.address
@@ -116,8 +116,8 @@ class CapabilityTest(TubectlTest):
 
 class JobTest(TubectlTest):
     def signalled(self, server, number, mark, *arguments):
-        """A run that gets this signal before the server gets the first command that contains
-        `mark`: (exit code, stdout, stderr)."""
+        """Runs tubectl and sends it this signal before the server gets the first command that
+        contains `mark`. Returns (exit code, stdout, stderr)."""
         gate = Gate(server, mark)
         self.addCleanup(gate.close)
         started = threading.Event()
@@ -134,33 +134,33 @@ class JobTest(TubectlTest):
         return process.returncode, output, errors
 
     def put_in(self, client, tube, state, body=b"x", priority=10, delay=LONG, ttr=77):
-        """Makes a job in that state; returns its id."""
+        """Adds a job in that state; returns its id."""
         client.ask(f"use {tube}")
         job = client.put(body, priority, delay if state == "delayed" else 0, ttr)
         if state == "reserved":
             client.reserve(f"reserve-job {job}")
-        if state == "buried":  # both at once, so that no TTR ends in between
+        if state == "buried":  # sent together, so no TTR expires in between
             client.send(b"reserve-job %d\r\nbury %d %d\r\n" % (job, job, priority))
             client.body()
             self.assertEqual(client.line(), "BURIED")
         return job
 
     def fill(self, address, tube, ready=0, delayed=0, buried=0):
-        """Makes `count` jobs with the bodies "STATE N"; returns the ids by state."""
+        """Adds jobs with the bodies "STATE N"; returns the ids by state."""
         client = self.client(address)
         counts = {"ready": ready, "delayed": delayed, "buried": buried}
         return {state: [self.put_in(client, tube, state, f"{state} {i}".encode(), priority=i)
                         for i in range(count)] for state, count in counts.items()}
 
     def counts(self, address, tube):
-        """The numbers of ready, delayed, buried and reserved jobs."""
+        """Returns the numbers of ready, delayed, buried and reserved jobs."""
         stats = self.client(address).stats_if_found(f"stats-tube {tube}")
         if stats is None:
             return (0, 0, 0, 0)
         return tuple(stats[f"current-jobs-{state}"] for state in (*STATES, "reserved"))
 
     def job(self, client, job):
-        """(state, priority, ttr, left_of() it, body)."""
+        """Returns (state, priority, TTR, remaining delay, body)."""
         stats = client.stats(f"stats-job {job}")
         client.send(b"peek %d\r\n" % job)
         body = client.body()[1]
@@ -168,7 +168,7 @@ class JobTest(TubectlTest):
         return stats["state"], stats["pri"], stats["ttr"], left_of(stats["state"], left), body
 
     def jobs(self, address, newest):
-        """All jobs up to that id: {tube: [job(), by id]}."""
+        """Returns all jobs up to that id: {tube: [job(), by id]}."""
         client = self.client(address)
         found = {}
         for job in range(1, newest + 1):
@@ -191,7 +191,7 @@ class JobTest(TubectlTest):
         return [json.loads(line) for line in output.splitlines()]
 
     def assert_examples_run(self, server, name):
-        """Runs the examples of the subcommand's help, in a shell, in a new directory."""
+        """Runs the examples of the subcommand's help in a shell, in a new directory."""
         text = self.tubectl(server, name, "--help")
         examples = [line.strip() for line in text.split("examples:")[1].splitlines() if line.strip()]
         self.assertGreaterEqual(len(examples), 2)
@@ -208,7 +208,7 @@ class JobTest(TubectlTest):
 
 class TransferTest(JobTest):
     def export(self, server, *arguments):
-        """The records of a run that prints nothing on stderr."""
+        """Returns the records of a run that prints nothing on stderr."""
         return self.records(self.tubectl(server, "export", *arguments))
 
     def fill_with_all(self, server):
@@ -223,14 +223,14 @@ class TransferTest(JobTest):
         return newest
 
     def assert_same_jobs(self, before, after):
-        """The same jobs in each tube, in the same order."""
+        """Compares the jobs in each tube, including their order."""
         self.assertEqual(sorted(before), sorted(after))
         for tube, jobs in before.items():
-            # By state: --remove exports one state after the other.
+            # By state, because --remove exports one state after the other.
             for state in STATES:
                 old = [job for job in jobs if job[0] == state]
                 new = [job for job in after[tube] if job[0] == state]
-                if state == "ready":  # in the order in which workers reserve them
+                if state == "ready":  # in the order of reservation
                     old.sort(key=lambda job: job[1])
                     new.sort(key=lambda job: job[1])
                 self.assertEqual(old, new)

@@ -17,7 +17,7 @@ std::string line_with(std::string_view body) {
 
 }  // namespace
 
-TEST_CASE("base64 as RFC 4648 has it") {
+TEST_CASE("base64 follows RFC 4648") {
   struct Vector {
     const char* bytes;
     const char* text;
@@ -32,7 +32,7 @@ TEST_CASE("base64 as RFC 4648 has it") {
   }
 }
 
-TEST_CASE("base64 that is not whole is damaged") {
+TEST_CASE("incomplete or malformed base64 is refused") {
   for (const char* const text : {"Z", "Zg", "Zg=", "Zg===", "=", "====", "Z===", "Zg==Zg==",
                                  "Zm9v\n", "Zm9-", "Zm9_", "Z g=", "Zm=v", "Zm9vYg=!"}) {
     CAPTURE(text);
@@ -40,7 +40,7 @@ TEST_CASE("base64 that is not whole is damaged") {
   }
 }
 
-TEST_CASE("UTF-8 is text") {
+TEST_CASE("a body in UTF-8 is written as text") {
   for (const char* const body : {"", "plain", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80",
                                  "\xec\xbf\xbf", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf",
                                  "\xf0\x90\x80\x80", "\xf3\xbf\xbf\xbf", "\xf4\x8f\xbf\xbf"}) {
@@ -50,7 +50,7 @@ TEST_CASE("UTF-8 is text") {
   }
 }
 
-TEST_CASE("what is no UTF-8 is base64: each kind of it") {
+TEST_CASE("a body that is not UTF-8 is written as base64") {
   for (const char* const body : {"\x80",
                                  "\xbf",
                                  "\xc0\x80",
@@ -78,13 +78,13 @@ TEST_CASE("what is no UTF-8 is base64: each kind of it") {
   }
 }
 
-TEST_CASE("control characters stand in one line") {
+TEST_CASE("control characters are escaped within a line") {
   const std::string body("a\0b\n\r\t\x1f\"\\", 9);
   CHECK(line_with(body) == R"({"body":"a\u0000b\n\r\t\u001f\"\\"})");
   CHECK(body_of(*Json::parse(line_with(body))).value() == body);
 }
 
-TEST_CASE("random bytes come back") {
+TEST_CASE("random bytes are read back unchanged") {
   std::mt19937 random(4648);
   for (std::size_t size = 0; size < 300; ++size) {
     std::string body(size, ' ');
@@ -95,7 +95,7 @@ TEST_CASE("random bytes come back") {
   }
 }
 
-TEST_CASE("an object has one body, and it is text") {
+TEST_CASE("an object has exactly one body, which is text") {
   CHECK_FALSE(body_of(*Json::parse("{}")));
   CHECK_FALSE(body_of(*Json::parse(R"({"body":"","body_base64":""})")));
   CHECK_FALSE(body_of(*Json::parse(R"({"body":null})")));
@@ -104,14 +104,14 @@ TEST_CASE("an object has one body, and it is text") {
   CHECK(body_of(*Json::parse(R"({"body_base64":""})")).value().empty());
 }
 
-TEST_CASE("a line has no control character, of either kind, and reads back") {
+TEST_CASE("a line has no control characters of either kind, and is read back") {
   const std::string body = "\x01\x7f\xc2\x80\xc2\x9f\xc2\xa0\xc3\xa4";
   const std::string line = line_with(body);
   CHECK(line == "{\"body\":\"\\u0001\\u007f\\u0080\\u009f\xc2\xa0\xc3\xa4\"}");
   CHECK(body_of(*Json::parse(line)).value() == body);
 }
 
-TEST_CASE("numbers and truth values are no text, and text that looks like a number is none") {
+TEST_CASE("numbers and truth values are no text, and quoted values are") {
   const client::StatsBlock stats(
       "---\n"
       "cmd-put: 18446744073709551615\n"
@@ -141,14 +141,14 @@ TEST_CASE("numbers and truth values are no text, and text that looks like a numb
         R"("more":1e+20})");
 }
 
-TEST_CASE("a job has all keys, also those that the server does not report") {
+TEST_CASE("a job has all keys, even those that the server does not report") {
   const client::StatsBlock job("id: 5\ntube: 12\nstate: ready\npri: 7\ntime-left: 3\nkicks: 2\n");
   CHECK(to_line(job_json(job)) ==
         R"({"id":5,"tube":"12","state":"ready","priority":7,"age":0,"delay":0,"ttr":0,)"
         R"("time_left":3,"reserves":0,"timeouts":0,"releases":0,"buries":0,"kicks":2})");
 }
 
-TEST_CASE("lines have their values one below the other") {
+TEST_CASE("the values of aligned lines start in the same column") {
   CHECK(aligned_lines({{"id", 5}, {"time_left", 10}, {"tube", "mail"}}) ==
         "id         5\n"
         "time_left  10\n"
@@ -156,7 +156,7 @@ TEST_CASE("lines have their values one below the other") {
   CHECK(aligned_lines(Json::object()) == "");
 }
 
-TEST_CASE("of a line, the members are kept, and nested values are checked and dropped") {
+TEST_CASE("a line keeps its members; nested values are checked and dropped") {
   const auto shown = [](std::string_view line) {
     const auto object = Json::parse(line);
     return object ? to_line(*object) : "none";
@@ -193,7 +193,7 @@ TEST_CASE("a document is kept with its nested values") {
   CHECK(to_line(*Json::parse_document(R"({"a":1,"a":[2]})")) == R"({"a":[2]})");
 }
 
-TEST_CASE("a document that is broken, or too deep, is none") {
+TEST_CASE("a document that is malformed or too deep is refused") {
   for (const char* const text :
        {"", " ", "{", "[1", "[1,]", "{\"a\"}", "1 2", "[]]", "nul", "\x80"}) {
     CAPTURE(text);

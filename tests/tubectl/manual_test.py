@@ -1,5 +1,6 @@
 """Tests tubectl(1) and --help: each subcommand is described, and each example of the page and of
-each subcommand's help runs."""
+each subcommand's help runs.
+"""
 
 import os
 import pathlib
@@ -12,11 +13,11 @@ from fake_admin import FakeAdmin
 from programs import DONE, SECONDS, TUBECTL, TubectlTest, subcommands
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "packaging/man/tubectl.1"
-# Addresses of servers in examples, which the test replaces.
+# Addresses in examples, which the test replaces.
 OTHERS = ("old.example.org:11300", "new.example.org:11300")
 ESCAPES = {r"\&": "", r"\e": "\\", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\(ti": "~",
            r"\(ha": "^", r"\(ga": "`"}
-# Examples that need a terminal are not run here. top_test.py runs them.
+# Examples that need a terminal; top_test.py runs them.
 WANTS_TERMINAL = re.compile(r"^\s*tubectl top(?!.*--once)")
 # An example of work that runs until a signal ends it.
 ENDLESS = re.compile(r"^tubectl work (?!.*(--exit-when-idle|--count|-h))")
@@ -31,7 +32,7 @@ def plain(text):
 
 
 def sections(page):
-    """The lines of each subcommand, which begin with `.Ss Cm NAME`."""
+    """Returns the lines of each subcommand, which start at `.Ss Cm NAME`."""
     found, name = {}, None
     for line in page.splitlines():
         if line.startswith(".Sh "):
@@ -45,7 +46,7 @@ def sections(page):
 
 
 def page_examples(lines):
-    """The text in `.Dl` and between `.Bd -literal` and `.Ed`."""
+    """Returns the text in `.Dl` and between `.Bd -literal` and `.Ed`."""
     examples, literal = [], False
     for line in lines:
         if line.startswith(".Bd -literal"):
@@ -60,7 +61,7 @@ def page_examples(lines):
 
 
 def help_examples(text):
-    """The lines after `examples:`."""
+    """Returns the lines after `examples:`."""
     _, _, rest = text.partition("examples:\n")
     return [line.strip() for line in rest.splitlines() if line.strip()]
 
@@ -68,7 +69,7 @@ def help_examples(text):
 class ManualTest(TubectlTest):
     @staticmethod
     def fill(client):
-        """Makes jobs in each state, in the tubes and in the group that the examples name."""
+        """Adds jobs in each state, in the tubes and in the group that the examples name."""
         for tube in ("default", "mail", "images", "work"):
             client.ask(f"use {tube}")
             for delay in (0, 0, 0, 1000):
@@ -79,7 +80,7 @@ class ManualTest(TubectlTest):
         client.ask("put 0 0 120 5 grp:report\r\nhello")
 
     def run_examples(self, lines, fill=True):
-        """Runs all examples, in one shell and one directory, with jobs in the tubes."""
+        """Runs all examples in one shell and one directory, with jobs in the tubes."""
         lines = [line for line in lines
                  if not WANTS_TERMINAL.search(line) and not WANTS_SERVICE.search(line)]
         self.assertTrue(lines, "an example that a test can run")
@@ -93,7 +94,7 @@ class ManualTest(TubectlTest):
             client = self.client(server)
             self.fill(client)
             if "--reserved" in script:
-                client.reserve("reserve-job 5")  # of the tube mail
+                client.reserve("reserve-job 5")  # in the tube mail
         with tempfile.TemporaryDirectory(prefix="tubectl-manual-") as directory:
             pathlib.Path(directory, "jobs.txt").write_text("one\ntwo\n", encoding="utf-8")
             pathlib.Path(directory, "jobs.jsonl").write_text(
@@ -104,7 +105,7 @@ class ManualTest(TubectlTest):
                 path.chmod(0o755)
             admin = FakeAdmin(pathlib.Path(directory, "admin"))
             self.addCleanup(admin.close)
-            admin.state["members"].pop()  # an example adds the third
+            admin.state["members"].pop()  # an example adds the third member
             environment = os.environ | {
                 "TUBED_SERVER": server, "TUBED_ADMIN": admin.address, "PATH": f"{pathlib.Path(TUBECTL).parent}:/usr/bin:/bin"}
             done = subprocess.run(["bash", "-e", "-o", "pipefail", "-c", script], check=False,
@@ -115,10 +116,9 @@ class ManualTest(TubectlTest):
     def run_all(self, name, examples):
         if name != "bench":
             return self.run_examples(examples)
-        # A tenth of the jobs tests the same, also on a busy machine.
+        # A tenth of the jobs tests the same, even on a busy machine.
         examples = [line.replace("--jobs 100000", "--jobs 10000") for line in examples]
-        # Each example has its own server, unless it needs the jobs that the previous example has
-        # put.
+        # Each example has its own server, unless it needs the jobs put by the previous example.
         scripts = []
         for line in examples:
             if "--no-fill" in line:
@@ -134,7 +134,7 @@ class ManualTest(TubectlTest):
         self.assertEqual(sorted(sections(PAGE.read_text(encoding="utf-8"))), sorted(names))
 
     def test_the_brackets_of_the_page(self):
-        """Op encloses the rest of its line, so a heading with text after it needs Oo."""
+        """Op encloses the rest of its line, so a heading with more text needs Oo."""
         headings = re.findall("^[.]Ss Cm .*", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
         self.assertGreater(len(headings), 20)
         for heading in headings:

@@ -98,7 +98,7 @@ class MoveTest(JobTest):
             for key in ("state", "pri", "ttr", "delay", "after-group", "group"):
                 self.assertEqual(after.get(key), stats.get(key))
         self.assertEqual(client.stats("stats-tube to")["current-jobs-held"], 4)
-        # The groups are those from before.
+        # The jobs are in the same groups as before.
         self.assertEqual(client.ask("delete 1"), "DELETED")
         self.assertEqual(self.counts(server, "to"), (2, 3, 0, 0))
         self.assertEqual(client.ask("delete 3"), "DELETED")
@@ -115,7 +115,7 @@ class MoveTest(JobTest):
         self.assertEqual(client.stats("stats-tube to")["current-jobs-held"], 2)
         self.assertEqual(self.move(server, "from", "to"), "moved 2498 delayed from from to to\n")
         self.assertEqual(client.stats("stats-tube to")["current-jobs-held"], 2500)
-        # A bound of the tube ends it, and the other jobs stay held.
+        # A bound of the tube ends the move, and the other jobs stay held.
         self.tubectl(server, "policy", "small", "max-jobs", 10)
         code, output, errors = self.run_tubectl(server, "move", "to", "small", "--state", "delayed",
                                                 "--count", 100)
@@ -154,7 +154,7 @@ class MoveTest(JobTest):
         before = self.jobs(server, newest)["from"]
         self.client(server).ask("watch to")
         self.drain(daemon)
-        # A server that moves jobs itself needs no put. Another server refuses the copies.
+        # A server that moves jobs itself needs no put; an old server refuses the copies.
         proxy = OldServer(server)
         self.addCleanup(proxy.close)
         for states in ((), ("--state", "delayed"), ("--state", "buried")):
@@ -258,7 +258,7 @@ class MoveTest(JobTest):
                              (FAILURE, "tubectl: interrupted: the other jobs are where they were\n"))
             moved = int(output.split()[1])
             self.assertGreater(moved, 0)
-            # The batch in progress, and no further batch.
+            # Only the batch in progress.
             self.assertLess(moved, 10_001 if by_itself else 1000)
             self.assertEqual(self.counts(server, "from")[0], total - moved)
             self.assertEqual(self.counts(server, "to")[0], moved)
@@ -278,7 +278,7 @@ class MoveTest(JobTest):
         for server in self.servers():
             self.fill(server, "mail", ready=1, buried=1)
             keeper = self.client(server)
-            keeper.ask("watch mail")  # so that the job is present for the second run too
+            keeper.ask("watch mail")  # keeps the job for the second run
             self.assert_examples_run(server, "move")
             self.assertEqual(self.counts(server, "mail-slow"), (1, 0, 1, 0))
 

@@ -20,7 +20,7 @@ ODD_BYTES = b"\0\xff\r\n\r\n \n"
 
 class Put(TubectlTest):
     def job(self, server, job, tube="default"):
-        """The body, and the statistics of the job."""
+        """Returns the body and the statistics of the job."""
         client = self.client(server)
         client.send(b"peek %d\r\n" % job)
         _, body = client.body()
@@ -29,7 +29,7 @@ class Put(TubectlTest):
         return body, stats
 
     def bodies(self, server, count, tube="default"):
-        """The bodies of all jobs, which are that many."""
+        """Returns the bodies of all jobs, and checks their number."""
         client = self.client(server)
         client.ask(f"watch {tube}")
         bodies = [client.reserve("reserve-with-timeout 0")[1] for _ in range(count)]
@@ -81,7 +81,7 @@ class Put(TubectlTest):
                 self.refused(USAGE, server, "put", f"--unique={key}", "x"),
                 "tubectl: --unique takes a key, or a key, a colon and seconds\n")
         self.refused(USAGE, server, "put", "--unique", "k", "--lines")
-        # A server that knows no tags would run the body as a command.
+        # A server without tags would run the body as a command.
         old = self.beanstalkd()
         self.tubectl(old, "put", "x")
         self.assertEqual(self.refused(FAILURE, old, "put", "--unique", "k", "delete 1"),
@@ -89,7 +89,7 @@ class Put(TubectlTest):
         self.assertEqual(self.bodies(old, 1), [b"x"])
 
     def test_limits_of_a_job(self):
-        """max and ttl: of one job, and of each line."""
+        """max and ttl, for one job and for each line."""
         server = self.tubed()
         self.tubectl(server, "put", "--max", "3:dead", "--ttl", "5m", "--unique", "k", "x")
         self.tubectl(server, "put", "--max", "4", "x")
@@ -126,7 +126,7 @@ class Put(TubectlTest):
                                                   f"{option}={value}", "x"), said)
 
     def test_groups_and_concurrency_keys(self):
-        """The jobs come as their groups and keys allow: of one job, and of each line."""
+        """Jobs are reserved as their groups and keys allow, for one job and for each line."""
         server = self.tubed()
         worker = self.client(server)
 
@@ -146,10 +146,10 @@ class Put(TubectlTest):
         for job in (2, 3):
             self.assertEqual(worker.ask(f"delete {job}"), "DELETED")
         self.assertEqual([reserved() for _ in range(2)], [b"next", None])
-        # A key without a number is for one job.
+        # A key without a number allows one job.
         self.tubectl(server, "put", "-l", "--concurrency", "one", stdin=b"d\ne\n")
         self.assertEqual([reserved() for _ in range(2)], [b"d", None])
-        # A chain, put in one go; each job waits for the job before it.
+        # A chain: each job waits for the previous job.
         worker.ask("delete 5")
         worker.ask("delete 6")
         for i in range(3):
@@ -176,7 +176,7 @@ class Put(TubectlTest):
         self.addCleanup(server.close)
         self.assertEqual(self.tubectl(server.address, "put", "-l", *options, stdin=b"x\n"), "1\n")
         self.assertEqual(server.commands, ["capabilities", "stats", f"put 1024 0 60 1 {tags}"])
-        # Without a capability nothing is put.
+        # Without a capability no job is put.
         for known, unknown in ((names[:3], "--group, --after, --concurrency"),
                                (("idp", "grp", "aft", "con"), "--max, --ttl"),
                                ((), ", ".join(option.partition("=")[0] for option in options))):
@@ -264,7 +264,7 @@ class Put(TubectlTest):
                 process.communicate(timeout=SECONDS)
             self.assertEqual(process.returncode, DONE)
             if not SANITIZED:
-                self.assertLess(int(peak.split()[1]), 20_000)  # kB, for 30 MB
+                self.assertLess(int(peak.split()[1]), 20_000)  # kB; the input has 30 MB
 
     def test_a_job_that_is_too_big(self):
         for server in self.servers():
@@ -275,7 +275,7 @@ class Put(TubectlTest):
             lines = b"a\nb\n" + large.encode() + b"\nd\n"
             why = self.refused(FAILURE, server, "put", "--lines", stdin=lines)
             self.assertRegex(why, f"line 3: .* {LARGEST} bytes .*; 2 jobs were inserted before\n")
-            # A line without an end counts the same.
+            # A line without a line end counts the same.
             self.refused(FAILURE, server, "put", "--lines", stdin=large.encode())
             self.assertEqual(self.bodies(server, 2), [b"a", b"b"])
 

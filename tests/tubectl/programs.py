@@ -38,7 +38,7 @@ def within(what, call, seconds=SECONDS):
 
 
 class ScriptedServer:
-    """Answers each command with the next of `answers`; None closes the connection. For answers that
+    """Answers each command with the next of `answers`; None closes the connection. For replies that
     a real server does not send."""
 
     def __init__(self, answers):
@@ -46,7 +46,7 @@ class ScriptedServer:
         self.listener.settimeout(SECONDS)
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         self.answers = answers
-        self.commands = []  # their lines, without bodies
+        self.commands = []  # command lines, without bodies
         self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()
 
@@ -86,20 +86,20 @@ class TubectlTest(DaemonTest):
     """Most tests use both servers: `for server in self.servers():`.
 
     A test that waits for a timer of the server (a TTR, a delay, the end of a reserve-with-timeout)
-    uses only tubed: beanstalkd 1.12 loses some of its timers until it gets another command."""
+    uses only tubed, because beanstalkd 1.12 loses some timers until it gets another command."""
 
     def tubed(self, *flags):
-        """The address of a new tubed."""
+        """Starts a tubed; returns its address."""
         return self.start(*flags).addresses[0]
 
     def beanstalkd(self, *flags):
-        """The address of a new beanstalkd: a unix socket, so that it needs no port."""
+        """Starts a beanstalkd on a unix socket, which needs no port; returns its address."""
         path = self.directory / f"beanstalkd-{len(list(self.directory.iterdir()))}.sock"
         return self.start_beanstalkd(*flags, path=path).addresses[0]
 
     def servers(self):
-        """A tubed and then a beanstalkd, each as a subtest. Sanitizers take many times as long for
-        little difference: with them only tubed is tested."""
+        """Yields a tubed and then a beanstalkd, each as a subtest. With a sanitizer only tubed is
+        tested, because beanstalkd would add much time and little coverage."""
         servers = (("tubed", self.tubed), ("beanstalkd", self.beanstalkd))
         for name, start in servers[:1] if SANITIZED else servers:
             with self.subTest(server=name):
@@ -116,7 +116,7 @@ class TubectlTest(DaemonTest):
                                 **options)
 
     def run_tubectl(self, server, *arguments, stdin=b"", environment=None):
-        """(exit code, stdout, stderr), both as text."""
+        """Returns (exit code, stdout, stderr) as text."""
         process = self.popen(server, *arguments, environment=environment, stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with process:
@@ -129,7 +129,7 @@ class TubectlTest(DaemonTest):
                 errors.decode(errors="surrogateescape"))
 
     def tubectl(self, server, *arguments, stdin=b""):
-        """The output of a successful run that prints nothing on stderr."""
+        """Returns the output of a successful run that prints nothing on stderr."""
         code, output, errors = self.run_tubectl(server, *arguments, stdin=stdin)
         self.assertEqual((code, errors), (DONE, ""), f"{arguments}: {output}")
         return output
@@ -138,8 +138,8 @@ class TubectlTest(DaemonTest):
         return json.loads(self.tubectl(server, *arguments, "--json", stdin=stdin))
 
     def on_terminal(self, server, *arguments, stream="stdout", environment=None, **options):
-        """What a terminal as this stream of a successful run is shown, as bytes. `output` is then the
-        standard output that was piped."""
+        """Runs tubectl with a terminal as this stream; returns the bytes that the terminal gets.
+        The run must succeed. `output` is then the piped standard output."""
         leader, follower = pty.openpty()
         process = self.popen(server, *arguments, **(options | {stream: follower}),
                              environment={"TERM": "xterm"} | (environment or {}))
@@ -150,7 +150,7 @@ class TubectlTest(DaemonTest):
             try:
                 while chunk := os.read(leader, 1 << 16):
                     shown.extend(chunk)
-            except OSError:  # the end of a terminal's output
+            except OSError:  # the end of the terminal's output
                 return True
         within("the end of what the terminal is shown", read)
         os.close(leader)
@@ -159,7 +159,7 @@ class TubectlTest(DaemonTest):
         return bytes(shown)
 
     def refused(self, code, server, *arguments, stdin=b""):
-        """The one line on stderr of a run that exits with that code."""
+        """Returns the single line on stderr of a run that exits with that code."""
         got, output, errors = self.run_tubectl(server, *arguments, stdin=stdin)
         self.assertEqual(got, code, (output, errors))
         self.assertEqual(errors.count("\n"), 1, errors)

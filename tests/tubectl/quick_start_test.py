@@ -1,5 +1,5 @@
-"""The quick start of the README: `tools/run`, and then `tubectl` by its name. Nothing is
-built: a cmake of this test copies the programs that tools/run builds.
+"""The quick start of the README: `tools/run`, and then `tubectl` by its name. Nothing is built: a
+fake cmake copies the programs that tools/run would build.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/quick_start_test.py
@@ -13,7 +13,7 @@ import unittest
 
 from programs import SECONDS, TUBECTL, TubectlTest
 
-import harness  # which programs has found
+import harness  # programs has added its folder to the path
 
 RUN = pathlib.Path(__file__).resolve().parents[2] / "tools" / "run"
 CMAKE = """#!/bin/sh

@@ -9,7 +9,7 @@ from programs import IO, SECONDS, TUBECTL, TubectlTest
 
 class StreamsTest(TubectlTest):
     def shell(self, server, command):
-        """The exit code of a shell command in which $0 is tubectl."""
+        """Returns the exit code of a shell command in which $0 is tubectl."""
         return subprocess.run(["bash", "-c", command, TUBECTL], check=False, timeout=SECONDS,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL,

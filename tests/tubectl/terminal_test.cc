@@ -6,7 +6,7 @@
 
 namespace tubed::tubectl {
 
-TEST_CASE("a character is whole or none") {
+TEST_CASE("a character is complete or not counted") {
   CHECK(character_bytes("") == 0);
   CHECK(character_bytes("ab") == 1);
   CHECK(character_bytes("\xc3\xa4x") == 2);
@@ -19,7 +19,7 @@ TEST_CASE("a character is whole or none") {
   }
 }
 
-TEST_CASE("a terminal is given nothing that it obeys") {
+TEST_CASE("text for a terminal contains no control sequences") {
   CHECK(escaped("a\tb\n\xc3\xa4\xe2\x82\xac") == "a\tb\n\xc3\xa4\xe2\x82\xac");
   CHECK(escaped("\x1b[31m\a\r\n") == "\\x1b[31m\\x07\\r\n");
   CHECK(escaped(std::string_view("\0\x7f", 2)) == "\\x00\\x7f");
@@ -28,7 +28,7 @@ TEST_CASE("a terminal is given nothing that it obeys") {
   CHECK(escaped("\x9b\xff\xe2\x82") == "\\x9b\\xff\\xe2\\x82");
 }
 
-TEST_CASE("a part of a line stays in its line") {
+TEST_CASE("a part of a line stays within its line") {
   CHECK(one_line("a\tb\n\x1b[0m\r\xc3\xa4") == "a\\tb\\n\\x1b[0m\\r\xc3\xa4");
 }
 

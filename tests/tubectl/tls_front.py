@@ -1,7 +1,7 @@
-"""TlsFront: TLS in front of a server that has none, for the tests of clients.
+"""TlsFront: TLS in front of a server without TLS, for the tests of clients.
 
-It takes each TLS connection, connects to its server and passes bytes both ways. It decides how
-the replies are cut into records, can answer `auth` in place of the server, and can end a connection
+It accepts TLS connections, connects to its server and forwards bytes both ways. It decides how the
+replies are cut into records, can answer `auth` in place of the server, and can end a connection
 without the end of TLS.
 """
 
@@ -15,10 +15,10 @@ from harness import SECONDS, parse_address
 
 
 class TlsFront:
-    """`record_bytes`: the most plaintext in a record. `gather`: for how many seconds the replies of
-    the server are collected before they are sent. `tokens`: those that are accepted; None: the
-    server itself answers `auth`. `clients`: a CA that each client needs a certificate of.
-    `truncates`: connections end without the end of TLS."""
+    """`record_bytes`: the most plaintext in a record. `gather`: seconds during which replies of the
+    server are collected before they are sent. `tokens`: the accepted tokens; None: the server
+    itself answers `auth`. `clients`: a CA from which each client needs a certificate. `truncates`:
+    connections end without the end of TLS."""
 
     def __init__(self, behind, issued, *, record_bytes=1 << 14, gather=0, tokens=None, clients=None,
                  truncates=False, version=None, protocols=("beanstalk",)):
@@ -34,10 +34,10 @@ class TlsFront:
         if clients:
             self.context.load_verify_locations(clients)
             self.context.verify_mode = ssl.CERT_REQUIRED
-        self.names = []  # sent as SNI; None: a client has sent none
+        self.names = []  # received as SNI; None: a client sent no name
         self.protocols = []  # chosen by ALPN
         self.subjects = []  # the common names of client certificates
-        self.regular_ends = 0  # connections that the client has ended with the end of TLS
+        self.regular_ends = 0  # connections that the client ended with the end of TLS
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
@@ -63,7 +63,7 @@ class TlsFront:
             try:
                 server.connect(self.behind[1])
                 Session(self, client, server).run()
-            except OSError:  # also ssl.SSLError: the client knows why
+            except OSError:  # also ssl.SSLError: the client reports the reason
                 pass
 
     def close(self):
@@ -79,13 +79,13 @@ class TlsFront:
 
 
 class Session:
-    """One connection. The TLS is in memory, so that the records of a reply go out together."""
+    """One connection. TLS runs in memory, so the records of a reply are sent together."""
 
     def __init__(self, front, client, server):
         self.front, self.client, self.server = front, client, server
         self.input, self.output = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = front.context.wrap_bio(self.input, self.output, server_side=True)
-        self.begun = b""  # a first line that is not whole yet
+        self.begun = b""  # an incomplete first line
         self.is_first = front.tokens is not None
 
     def run(self):
@@ -93,7 +93,7 @@ class Session:
             self.handshake()
         finally:  # an alert
             self.flush()
-        if not self.pass_on():  # bytes that came with the end of the handshake
+        if not self.pass_on():  # bytes that arrived with the end of the handshake
             return
         while True:
             ready, _, _ = select.select([self.client, self.server], [], [])
@@ -126,7 +126,8 @@ class Session:
         self.client.sendall(self.output.read())
 
     def pass_on(self):
-        """Passes on the commands that have arrived. False: the client has ended the connection."""
+        """Forwards the commands that have arrived. Returns False if the client has ended the
+        connection."""
         while True:
             try:
                 data = self.tls.read(1 << 16)
@@ -142,7 +143,7 @@ class Session:
             self.server.sendall(data)
 
     def authenticate(self, data):
-        """Takes `auth` from the beginning of the commands, and answers it."""
+        """Removes `auth` from the start of the commands, and answers it."""
         self.begun += data
         if b"\r\n" not in self.begun:
             return b""
@@ -156,7 +157,7 @@ class Session:
         return rest
 
     def take_replies(self):
-        """False: the server has ended the connection."""
+        """Returns False if the server has ended the connection."""
         if self.front.gather:
             time.sleep(self.front.gather)
         data = self.server.recv(1 << 20)

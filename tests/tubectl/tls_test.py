@@ -13,7 +13,7 @@ import unittest
 from programs import (BAD_INPUT, DONE, FAILURE, IO, SECONDS, TUBECTL, UNAVAILABLE, USAGE,
                       ScriptedServer, TubectlTest, until)
 from tls_front import TlsFront
-from certificates import Authority, days_from_now  # of tests/daemon, by programs
+from certificates import Authority, days_from_now  # tests/daemon is in the path because of programs
 
 TOKEN = "tbd_a-token-of-the-test"
 NAMES = ("DNS:localhost", "IP:127.0.0.1")
@@ -29,8 +29,8 @@ class TlsTest(TubectlTest):
         cls.certificate = cls.authority.issue("server", names=NAMES)
 
     def secured(self, certificate=None, flags=(), **options):
-        """The TLS of a new tubed. A test that uses only its `port` and `address` does not depend on
-        how the server gets its TLS."""
+        """Starts a tubed behind TLS. A test that uses only its `port` and `address` does not depend
+        on how the server gets TLS."""
         front = TlsFront(self.tubed(*flags), certificate or self.certificate, **options)
         self.addCleanup(front.close)
         return front
@@ -86,7 +86,7 @@ class Certificates(TlsTest):
         between = self.authority.intermediate("CA of servers")
         front = self.secured(between.issue("server", names=NAMES))
         self.tubectl(self.url(front), "tubes", "--ca", between.own.certificate)
-        # The root's other certificates are not trusted by that.
+        # Other certificates of the root are not trusted.
         self.tls_refused(UNAVAILABLE, self.secured(), ca=between.own.certificate)
 
     def test_another_ca(self):
@@ -127,7 +127,7 @@ class Certificates(TlsTest):
     def test_an_ip_address(self):
         front = self.secured(self.authority.issue("server", names=("IP:127.0.0.1",)))
         self.tubectl(f"beanstalks://127.0.0.1:{front.port}", "tubes", "--ca", self.authority.ca)
-        self.assertEqual(front.names, [None])  # SNI has names only
+        self.assertEqual(front.names, [None])  # SNI has only names
         self.assertIn("is not for the name localhost", self.tls_refused(UNAVAILABLE, front))
 
     def test_a_certificate_of_a_client_is_not_one_of_a_server(self):
@@ -209,7 +209,7 @@ class Certificates(TlsTest):
 
 class Peers(TlsTest):
     def test_tls_to_a_server_without(self):
-        """The server answers at once, because the handshake has the end of a line for it."""
+        """The server answers immediately, because the handshake contains a line end."""
         self.assertEqual(self.refused(UNAVAILABLE, self.tubed(), "tubes", "--tls"),
                          "tubectl: the server does not speak TLS\n")
 
@@ -273,7 +273,7 @@ class Peers(TlsTest):
 
 
 class Records(TlsTest):
-    """Replies that are cut into records at places that are not those of the replies."""
+    """Replies are cut into records at arbitrary places."""
 
     def test_bodies_both_ways(self):
         body = bytes(range(256)) * 255
@@ -305,7 +305,7 @@ class Records(TlsTest):
                                                      "--json"))["ready"], count)
 
     def test_work(self):
-        """Many replies come in one record, and the socket is silent about all but the first."""
+        """Many replies arrive in one record, and the socket shows only the first."""
         for record_bytes, gather in ((1, 0), (1 << 14, 0.02)):
             with self.subTest(record_bytes=record_bytes):
                 front = self.secured(record_bytes=record_bytes, gather=gather)
@@ -386,7 +386,7 @@ class Tokens(TlsTest):
                          f"{open_to_all}\n")
         self.assertIn("No such file", self.refused(BAD_INPUT, "127.0.0.1:1", "tubes",
                                                    "--token-file", "/no/such/token"))
-        # The group may read it, as that of a service does.
+        # The group may read the file, as for a service.
         group = self.token_file(mode=0o640)
         self.tls(self.secured(tokens={TOKEN}), "tubes", "--token-file", group)
 
@@ -461,7 +461,7 @@ class NewTokens(TubectlTest):
 
     def test_a_token_in_a_file(self):
         path = self.directory / "new.token"
-        # The variable names the token of a connection, and not the file of a new token.
+        # The variable names the token of a connection, not the file of a new token.
         code, output, errors = self.run_tubectl("127.0.0.1:1", "token", "new", "a.b@c_d-e",
                                                 "--token-file", path,
                                                 environment={"TUBED_TOKEN_FILE": "/no/such"})

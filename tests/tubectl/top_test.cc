@@ -1,4 +1,5 @@
-// The frames of tubectl top at many sizes, and what keys do to them; time and looks are made up.
+// The frames of tubectl top at many sizes, and the effects of keys; times and snapshots are made
+// up.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -43,7 +44,7 @@ TubeCounts tube(std::string name, std::uint64_t ready, std::uint64_t buried = 0)
   return counts;
 }
 
-// A look `at` milliseconds.
+// A snapshot taken at `at` milliseconds.
 Snapshot look(int at, std::vector<TubeCounts> tubes, std::uint64_t puts = 100, double cpu = 1) {
   Snapshot snapshot;
   snapshot.taken = std::chrono::steady_clock::time_point() + std::chrono::milliseconds(at);
@@ -65,7 +66,7 @@ std::vector<std::string> shown(Model& model, View& view, Size size, const Glyphs
   return lines;
 }
 
-// The index of the first line with that text, or the number of lines if no line has it.
+// The index of the first line that contains `text`, or the number of lines if none does.
 std::size_t line_with(const std::vector<std::string>& lines, const std::string& text) {
   const auto found = std::ranges::find_if(
       lines, [&](const std::string& line) { return line.find(text) != line.npos; });
@@ -94,12 +95,12 @@ Model with_tubes(std::vector<TubeCounts> tubes) {
 
 using Time = Controller::Moment;
 
-// Asks every 100 ms.
+// Queries every 100 ms.
 Controller controller_with(std::vector<TubeCounts> tubes, Time at) {
   return {Model("127.0.0.1:11300"), 100ms, look(0, std::move(tubes)), at};
 }
 
-// Types K, a number and Enter. The request that follows from it.
+// Types K, a number and Enter; returns the resulting request.
 std::optional<Request> kick(Controller& controller, const std::string& number, Time at) {
   for (const char key : "K" + number)
     CHECK_FALSE(controller.press({Key::Kind::character, key}, at));
@@ -133,7 +134,7 @@ TEST_CASE("numbers are short") {
   CHECK(seconds_in_words(90'061) == "1 d 01:01");
 }
 
-TEST_CASE("text of others cannot move the cursor, and is cut with a sign") {
+TEST_CASE("text of others cannot move the cursor, and a sign marks where it is cut") {
   CHECK(clean("a\x1b[2J\nb\tc", 20) == "a?[2J?b c");
   CHECK(clean("\xff\xc3", 20) == "??");
   CHECK(clean("abcdef", 3) == "abc");
@@ -154,7 +155,7 @@ TEST_CASE("graphs") {
   CHECK(kAscii.bar(7, 4).rest.empty());
 }
 
-TEST_CASE("80 x 24 has all of the head, and a table without the columns that matter less") {
+TEST_CASE("80 x 24 shows the whole head, and the table without the less important columns") {
   Model model = with_tubes({tube("mail", 7), tube("default", 0, 3)});
   model.update(look(2000, {tube("mail", 9), tube("default", 0, 3)}, 300, 2));
   View view;
@@ -173,7 +174,7 @@ TEST_CASE("80 x 24 has all of the head, and a table without the columns that mat
   CHECK(lines[23].starts_with("q quit  ? help"));
 }
 
-TEST_CASE("200 x 50 has all columns and graphs, and 40 x 8 what matters most") {
+TEST_CASE("200 x 50 shows all columns and graphs, 40 x 8 the most important") {
   Model model = with_tubes({tube("mail", 7)});
   View view;
   const auto wide = shown(model, view, {200, 50});
@@ -192,7 +193,7 @@ TEST_CASE("200 x 50 has all columns and graphs, and 40 x 8 what matters most") {
   CHECK(has(shown(model, view, {80, 7}), "top wants 40 x 8"));
 }
 
-TEST_CASE("every size from nothing to large is kept to, on every page and with every question" *
+TEST_CASE("no size, page or question makes a frame larger than the window" *
           doctest::test_suite("slow")) {
   std::vector<TubeCounts> tubes{tube(std::string(200, 'n'), ~0ULL, ~0ULL)};
   tubes[0].pause_seconds_left = ~0ULL;
@@ -224,7 +225,7 @@ TEST_CASE("every size from nothing to large is kept to, on every page and with e
   }
 }
 
-TEST_CASE("no tubes, and none that the filter lets through") {
+TEST_CASE("a server without tubes, and a filter that matches no tube") {
   Model model = with_tubes({});
   View view;
   CHECK(has(shown(model, view, {80, 24}), "no tubes"));
@@ -268,7 +269,7 @@ TEST_CASE("sorting, by key and reversed") {
   CHECK_FALSE(sort_key_of("size"));
 }
 
-TEST_CASE("the column of held jobs is shown if a tube has some") {
+TEST_CASE("the column of held jobs is shown if a tube has held jobs") {
   TubeCounts held = tube("held", 1);
   held.delayed = 5;
   held.held = 4;
@@ -285,7 +286,7 @@ TEST_CASE("the column of held jobs is shown if a tube has some") {
   model.update(look(2000, {tube("a", 1, 9), held}));
   CHECK(has(shown(model, view, {80, 24}), "DELAYED  HELD"));
   CHECK(has(shown(model, view, {80, 24}), " 5     4 "));
-  model.tubes.filter("a");  // of all tubes
+  model.tubes.filter("a");  // any tube counts, not only the shown tubes
   CHECK(has(shown(model, view, {80, 24}), "HELD"));
   CHECK_FALSE(has(shown(model, view, {60, 24}), "HELD"));
   model.tubes.filter("");
@@ -297,7 +298,7 @@ TEST_CASE("the column of held jobs is shown if a tube has some") {
   CHECK(model.tubes.sorted_by() == SortKey::buried);
 }
 
-TEST_CASE("the column that is sorted by is always shown") {
+TEST_CASE("the sorted column is always shown") {
   Model model = with_tubes({tube("a", 1, 9), tube("b", 3)});
   View view;
   for (const Size size : {Size{80, 24}, Size{40, 8}}) {
@@ -345,7 +346,7 @@ TEST_CASE("the selection stays with its tube, and scrolls the table") {
   CHECK(lines[7].starts_with("> t00000"));
   press(view, model, "k");
   CHECK(model.tubes.selected_index() == 0);
-  // Fewer than before: the table fills its room.
+  // With fewer tubes the table still fills its room.
   press(view, model, Key::Kind::end);
   tubes.resize(30);
   model.update(look(2000, tubes));
@@ -353,7 +354,7 @@ TEST_CASE("the selection stays with its tube, and scrolls the table") {
   CHECK(lines[22].starts_with("> t00001"));
 }
 
-TEST_CASE("a filter is typed live") {
+TEST_CASE("a filter takes effect while it is typed") {
   Model model = with_tubes({tube("mail", 1), tube("maps", 2), tube("urgent-mail", 3)});
   View view;
   press(view, model, "/mai");
@@ -374,7 +375,7 @@ TEST_CASE("a filter is typed live") {
   CHECK(model.tubes.size() == 3);
 }
 
-TEST_CASE("pause and kick ask before they order") {
+TEST_CASE("pause and kick ask for a number before they order") {
   Model model = with_tubes({tube("mail", 5, 4), tube("slow", 1)});
   View view;
   press(view, model, "p");
@@ -415,7 +416,7 @@ TEST_CASE("pause and kick ask before they order") {
 TEST_CASE("each order is taken with its key, however many keys are read at once") {
   Time at;
   Controller controller = controller_with({tube("mail", 5, 9)}, at);
-  // No request is in progress: the first order is sent at once, the second waits, the third is
+  // No request is in progress: the first order is sent immediately, the second waits, the third is
   // refused.
   auto request = kick(controller, "1", at);
   REQUIRE(request);
@@ -442,7 +443,7 @@ TEST_CASE("each order is taken with its key, however many keys are read at once"
   CHECK_FALSE(request->order);
 }
 
-TEST_CASE("an order is dropped when the server is silent, and none is taken until it answers") {
+TEST_CASE("an order is dropped when the server is silent, and refused until it answers") {
   Time at;
   Controller controller = controller_with({tube("mail", 5, 9)}, at);
   at += 100ms;
@@ -478,7 +479,7 @@ TEST_CASE("an order is dropped when the server is silent, and none is taken unti
   CHECK_FALSE(again->order);
 }
 
-TEST_CASE("it is unknown whether an order was done whose connection was lost") {
+TEST_CASE("after a lost connection it is unknown whether the order was carried out") {
   Time at;
   Controller controller = controller_with({tube("mail", 5, 9)}, at);
   REQUIRE(kick(controller, "1", at));
@@ -503,7 +504,7 @@ TEST_CASE("a message is shown for five seconds, or until the next key") {
   CHECK(controller.view().message().empty());
 }
 
-TEST_CASE("a frozen view asks only for orders and details") {
+TEST_CASE("a frozen view sends requests only for orders and details") {
   Time at;
   Controller controller = controller_with({tube("mail", 5, 9)}, at);
   CHECK_FALSE(controller.press({Key::Kind::character, ' '}, at));
@@ -522,7 +523,7 @@ TEST_CASE("a frozen view asks only for orders and details") {
   CHECK(controller.ends());
 }
 
-TEST_CASE("a tube's details, the help, and back") {
+TEST_CASE("the details of a tube, the help, and back") {
   Model model = with_tubes({tube("mail", 5)});
   View view;
   press(view, model, Key::Kind::enter);
@@ -556,7 +557,7 @@ TEST_CASE("a tube's details, the help, and back") {
   CHECK(view.press({Key::Kind::character, 'q'}, model));
 }
 
-TEST_CASE("a paused tube, a drained, a frozen and a lost server") {
+TEST_CASE("a paused tube, and a draining, a frozen and a lost server") {
   Model model("127.0.0.1:11300");
   Snapshot snapshot = look(0, {tube("mail", 1)});
   snapshot.tubes[0].pause_seconds_left = 42;
@@ -566,7 +567,7 @@ TEST_CASE("a paused tube, a drained, a frozen and a lost server") {
   auto lines = shown(model, view, {80, 24});
   CHECK(has(lines, "draining"));
   CHECK(has(lines, "    42s"));
-  // As beanstalkd, which does not report memory.
+  // beanstalkd does not report memory.
   CHECK_FALSE(has(lines, "memory"));
   press(view, model, " ");
   CHECK(has(shown(model, view, {80, 24}), "FROZEN"));
@@ -578,7 +579,7 @@ TEST_CASE("a paused tube, a drained, a frozen and a lost server") {
   CHECK(lines.back() == "cannot connect; trying again");
 }
 
-TEST_CASE("dead and expired jobs are shown if there are any") {
+TEST_CASE("dead and expired jobs are shown if their number is not 0") {
   Model model = with_tubes({tube("mail", 7)});
   View view;
   CHECK_FALSE(has(shown(model, view, {200, 50}), "expired"));
@@ -628,7 +629,7 @@ Style style_of(const Frame& frame, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the nodes of a cluster are shown, and which leads") {
+TEST_CASE("the nodes of a cluster and their leader are shown") {
   View view;
   Model alone = with_tubes({tube("mail", 7)});
   CHECK_FALSE(has(shown(alone, view, {200, 50}), "cluster"));
@@ -655,7 +656,7 @@ TEST_CASE("the nodes of a cluster are shown, and which leads") {
   CHECK(lines[1].starts_with("jobs"));
 }
 
-TEST_CASE("a node of a cluster that is silent comes first, and is highlighted") {
+TEST_CASE("a silent node of a cluster comes first, and is highlighted") {
   View view;
   Model model = in_cluster(kClusterLines +
                            "cluster-nodes: a:leader:5000:- b:voter:5000:1000 "
@@ -668,7 +669,7 @@ TEST_CASE("a node of a cluster that is silent comes first, and is highlighted") 
   CHECK(style_of(compose(model, view, kAscii, {80, 24}), " lacks 0") == Style::plain);
 }
 
-TEST_CASE("a cluster without a leader, and what a follower does not know") {
+TEST_CASE("a cluster without a leader, and values that a follower does not know") {
   View view;
   for (const char* const leader : {"\"\"", "-"}) {
     Model model =
@@ -683,7 +684,7 @@ TEST_CASE("a cluster without a leader, and what a follower does not know") {
   }
 }
 
-TEST_CASE("cluster-nodes that cannot be read change nothing else") {
+TEST_CASE("malformed cluster-nodes do not affect other lines") {
   View view;
   for (const char* const nodes :
        {"", "\"\"", " ", ":::", "a", "a:", ":voter:1:2", "  :  ", "a::1:1", "\x1b[2J"}) {
@@ -701,7 +702,7 @@ TEST_CASE("cluster-nodes that cannot be read change nothing else") {
   CHECK(shown(model, view, {200, 24})[2].find("b voter lacks 0") != std::string::npos);
 }
 
-TEST_CASE("held jobs are shown beside the delayed if there are any") {
+TEST_CASE("held jobs are shown next to the delayed jobs if their number is not 0") {
   Model model = with_tubes({tube("mail", 7)});
   View view;
   CHECK_FALSE(has(shown(model, view, {200, 50}), "held"));
@@ -713,7 +714,7 @@ TEST_CASE("held jobs are shown beside the delayed if there are any") {
         "jobs         ready 12.3k  reserved 0  delayed 9  held 4  buried 2  urgent 0");
 }
 
-TEST_CASE("rates are those since the look before, and begin anew after a loss") {
+TEST_CASE("rates cover the time since the last snapshot, and start again after a loss") {
   Model model("127.0.0.1:11300");
   model.update(look(0, {tube("mail", 1)}, 100));
   CHECK_FALSE(model.rate(Flow::puts));

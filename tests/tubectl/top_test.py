@@ -1,5 +1,5 @@
 """`tubectl top` in tmux, a real terminal: the screen at several sizes, the effects of keys, and the
-state of the terminal afterwards.
+final state of the terminal.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/top_test.py
@@ -19,7 +19,7 @@ PROMPT = "ready> "
 
 
 class Terminal:
-    """A window of tmux with a shell in it, on its own socket."""
+    """A tmux window with a shell, on a socket of its own."""
 
     def __init__(self, test, columns=80, rows=24, environment=()):
         self.socket = f"tubectl-top-{uuid.uuid4().hex}"
@@ -260,7 +260,7 @@ class TopTest(TubectlTest):
                 child = subprocess.run(["pgrep", "-P", pane], check=True, capture_output=True,
                                        text=True, timeout=SECONDS).stdout.split()[0]
                 os.kill(int(child), way)
-            # The screen has its previous content again.
+            # The screen shows its previous contents again.
             terminal.wait_for_text("stty -g", "code 0")
             terminal.run("stty", "-g")
             terminal.wait_for(lambda text, b=before: text.count(b) == 2, f"the modes {before}")

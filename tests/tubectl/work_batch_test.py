@@ -1,5 +1,5 @@
-"""`tubectl work --batch`: several jobs by one reserve, on tubed; on beanstalkd, which has no
-reserve-batch, the same results by reserve.
+"""`tubectl work --batch`: several jobs in one reserve, on tubed; on beanstalkd, which has no
+reserve-batch, reserve gives the same results.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/work_batch_test.py
@@ -19,7 +19,7 @@ NOT_FOUND = 127
 
 
 def reserves(stats):
-    """Reserves of every kind."""
+    """The number of reserves of every kind."""
     return sum(stats.get(name, 0) for name in ("cmd-reserve", "cmd-reserve-with-timeout",
                                                "cmd-reserve-batch"))
 
@@ -31,7 +31,7 @@ class BatchTest(WorkTest):
                                                "do sleep 0.01; done")))
 
     def running(self):
-        """The ids of the jobs whose gated command has begun."""
+        """Returns the ids of the jobs whose gated command has started."""
         begun = self.path("begun")
         return sorted(map(int, begun.read_text("utf-8").split())) if begun.exists() else []
 
@@ -48,7 +48,7 @@ class Batches(BatchTest):
         self.check_that_each_job_is_done_once("--batch", 5)
 
     def test_one_reserve_brings_several_jobs(self):
-        """They run at once, by one connection."""
+        """The jobs of a batch run at the same time, by one connection."""
         server = self.tubed()
         client = self.client(server)
         for body in (b"a", b"b", b"c", b"d", b"e"):
@@ -78,7 +78,7 @@ class Batches(BatchTest):
         self.assertEqual(self.wait_for_end(process), (DONE, ""))
 
     def test_a_server_with_another_reserve_batch(self):
-        """Without a timeout, or without capabilities, it is not used."""
+        """reserve-batch is not used if it has no timeout, or without capabilities."""
         for capabilities in (b"UNKNOWN_COMMAND\r\n", b"OK 20\r\n---\n- reserve-batch\n\r\n"):
             server = ScriptedServer([b"WATCHING 1\r\n", capabilities])
             self.addCleanup(server.close)
@@ -103,7 +103,7 @@ class Batches(BatchTest):
             self.clean()
 
     def test_places_are_used_while_a_batch_runs(self):
-        """The rest of the places waits for jobs by other connections."""
+        """Other connections reserve for the remaining places."""
         server = self.tubed()
         client = self.client(server)
         process = self.start_work(server, "-j", 4, "--batch", 4, "--count", 4, "--",
@@ -154,7 +154,7 @@ class Batches(BatchTest):
             self.assertEqual(self.state_of(client, job), "buried")
 
     def test_a_batch_that_the_server_ends_early(self):
-        """A batch ends at limits.output_bytes: the next reserve brings the rest."""
+        """limits.output_bytes ends a batch; the next reserve returns the rest."""
         server = self.tubed()
         client = self.client(server)
         for _ in range(20):
@@ -261,7 +261,7 @@ class Ends(BatchTest):
             self.clean()
 
     def test_a_signal_while_commands_start(self):
-        """Jobs without a command go back when the running commands have ended."""
+        """Jobs without a command return when the running commands have ended."""
         stats = b"---\ntube: default\nstate: reserved\nttr: 100\ntime-left: 99\n"
         stats = b"OK %d\r\n%s\r\n" % (len(stats), stats)
         block = b"---\n- reserve-batch:timeout\n"
@@ -314,8 +314,8 @@ class Ends(BatchTest):
         daemon.kill()
         self.assertIn("trying again", self.error_line(process, "the loss of the connection"))
         self.path("gate").touch()
-        # The jobs may have two connections. The loss of the second may show after the end of its
-        # command.
+        # The jobs may have two connections. The loss of the second may be noticed after the end of
+        # its command.
         lost = sorted(self.error_line(process, "a lost job") for _ in range(2))
         for job, line in enumerate(lost, 1):
             self.assertRegex(line, rf"^tubectl: job {job} of default: lost, exit code 0 after .*: "

@@ -11,7 +11,7 @@ import subprocess
 import unittest
 
 from programs import DONE, SECONDS, UNAVAILABLE, ScriptedServer, until
-from harness import preloaded  # noqa: E402  programs.py has made it found
+from harness import preloaded  # noqa: E402  programs.py has added its folder to the path
 from work_tests import SHORT_TTR, WorkTest, is_alive, is_pending
 
 
@@ -48,10 +48,10 @@ class Reports(WorkTest):
 
 
 class Outages(WorkTest):
-    """Starts beanstalkd or tubed on a unix socket, which the next server can use again."""
+    """Starts beanstalkd or tubed on a unix socket that the next server can reuse."""
 
     def start_server(self, name):
-        """Returns (its address, a function that ends it as a crash does)."""
+        """Returns (the address, a function that ends the server as a crash does)."""
         path = self.files / f"{name}.sock"
         if name == "tubed":
             server = self.start(listen=f"unix:{path}")
@@ -121,7 +121,7 @@ class Outages(WorkTest):
     def test_when_idle_it_does_not_wait_for_a_server(self):
         for name in self.both():
             address, kill = self.start_server(name)
-            # The server ends before the time of --exit-when-idle, on a busy machine too.
+            # The server ends before the time of --exit-when-idle, even on a busy machine.
             process = self.start_work(address, "--exit-when-idle", 4, "--quiet", "--", "true")
             client = self.client(address)
             until("it to wait", lambda: client.stats()["current-waiting"] == 1)
@@ -141,7 +141,7 @@ class Outages(WorkTest):
 
 
 class SilentServer:
-    """A server on a unix socket that hands out one job and counts its touches."""
+    """A server on a unix socket that gives out one job and counts its touches."""
 
     def __init__(self, path, body):
         self.path = str(path)
@@ -153,7 +153,7 @@ class SilentServer:
         self.touches = 0
 
     def accept(self):
-        """A worker's connection, once it waits in a reserve."""
+        """Returns a worker's connection once the worker waits in a reserve."""
         connection, _ = self.listener.accept()
         connection.settimeout(SECONDS)
         commands = connection.makefile("rb")

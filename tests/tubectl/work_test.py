@@ -17,8 +17,8 @@ from programs import DONE, SECONDS, TUBECTL, UNAVAILABLE, USAGE, until
 from work_tests import SHORT_TTR, WorkTest, is_alive, is_pending
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
-# In seconds, the TTR of a job that ends while its tubectl is stopped. A busy machine takes part of
-# it to start the command.
+# In seconds, the TTR of a job that expires while its tubectl is stopped. On a busy machine,
+# starting the command takes part of it.
 UNTOUCHED_TTR = 5
 
 
@@ -48,7 +48,7 @@ class Jobs(WorkTest):
             self.assertEqual((code, output, errors), (DONE, "words", "complaint\n"))
 
     def test_a_command_inherits_neither_a_mask_nor_ignored_signals(self):
-        # The last words of tubectl's parent: no child is ever waited for, and no signal arrives.
+        # tubectl inherits blocked and ignored signals from this parent.
         parent = ("import os, signal, sys\n"
                   "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n"
                   "for one in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGTERM, signal.SIGHUP):\n"
@@ -65,7 +65,7 @@ class Jobs(WorkTest):
             self.assertEqual(client.stats()["cmd-delete"], 1)
             fields = dict(line.split(":", 1) for line in status.read_text("utf-8").splitlines())
             self.assertEqual(int(fields["SigBlk"], 16), 0)
-            # nohup(1) means the commands too.
+            # nohup(1) applies to the commands too.
             self.assertEqual(int(fields["SigIgn"], 16), 1 << (signal.SIGHUP - 1))
 
     def test_the_environment(self):
@@ -87,7 +87,7 @@ class Jobs(WorkTest):
                                    "TUBED_RESERVES": "2", "TUBED_RELEASES": "1"})
 
     def test_the_process_of_the_command_is_as_a_shell_makes_it(self):
-        """The command inherits no descriptors of tubectl, and the original limits and signals."""
+        """The command inherits no descriptors of tubectl, but the original limits and signals."""
         look = ("import os, signal, resource; print(sorted(os.listdir('/proc/self/fd'))[:-1], "
                 "os.getpgrp() == os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, ()), "
                 "resource.getrlimit(resource.RLIMIT_NOFILE)[0])")
@@ -170,7 +170,7 @@ class Jobs(WorkTest):
 
 class Failures(WorkTest):
     def fail_once(self, server, *arguments, command=("false",)):
-        """One job that fails once: returns its stats, or nothing, and the messages."""
+        """Runs one job that fails once. Returns its stats, or nothing, and the messages."""
         client = self.client(server)
         job = client.put(b"x", priority=17)
         code, _, errors = self.work(server, "--count", 1, *arguments, "--", *command)
@@ -244,7 +244,7 @@ class Failures(WorkTest):
             stats, errors = self.fail_once(server, "--max-run", 0.05, command=self.sleeper())
             self.assertEqual(stats["state"], "delayed")
             self.assertIn("ran too long", errors)
-            # Even exit code 0 does not make it a success.
+            # Not a success, even with exit code 0.
             stats, _ = self.fail_once(server, "--max-run", 0.05, command=(
                 "sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.01; done"))
             self.assertEqual(stats["state"], "delayed")
@@ -252,7 +252,7 @@ class Failures(WorkTest):
     def test_who_ignores_sigterm_is_killed(self):
         for server in self.servers():
             script = f"trap '' TERM; echo $$ > {self.path('pid')}; while :; do sleep 0.01; done"
-            # Time for the shell to begin.
+            # Gives the shell time to start.
             stats, errors = self.fail_once(server, "--max-run", 2, "--kill-after", 0.1,
                                            command=("sh", "-c", script))
             self.assertEqual(stats["state"], "delayed")
@@ -268,7 +268,7 @@ class Touches(WorkTest):
             gate = self.path("gate")
             process = self.start_work(server, "--count", 1, "--", "sh", "-c",
                                       f"while ! [ -e {gate} ]; do sleep 0.01; done")
-            # A touch is due in each third of the TTR, so the job is held for longer than that.
+            # A touch is due after each third of the TTR, so four touches take longer than the TTR.
             until("four touches", lambda client=client: client.stats()["cmd-touch"] >= 4)
             stats = client.stats(f"stats-job {job}")
             self.assertEqual((stats["state"], stats["timeouts"], stats["reserves"]),
@@ -303,7 +303,7 @@ class Touches(WorkTest):
         job = client.put(b"x", ttr=UNTOUCHED_TTR)
         process = self.start_work(server, "--count", 1, "--", *self.sleeper())
         pid = self.wait_for_pid("pid")
-        os.kill(process.pid, signal.SIGSTOP)  # which it cannot touch
+        os.kill(process.pid, signal.SIGSTOP)  # to prevent touches
         self.assertEqual(client.reserve(), (job, b"x"))
         self.assertEqual(client.ask(f"delete {job}"), "DELETED")
         os.kill(process.pid, signal.SIGCONT)
@@ -356,8 +356,8 @@ class Ends(WorkTest):
             self.assertEqual(self.work(server, "-j", 2, "--exit-when-idle", 0, "--", "true"),
                              (DONE, "", ""))
             self.assertEqual(client.stats()["cmd-delete"], 3)
-            # With more workers than --count allows to reserve at a time: each must have timed out
-            # once. Which worker is answered first is chance, hence the repetition.
+            # More workers than --count allows to reserve at a time: each must have timed out once.
+            # Which worker is answered first is random, hence the repetition.
             for _ in range(5):
                 client.put(b"x")
                 self.assertEqual(self.work(server, "-j", 8, "--count", 4, "--exit-when-idle", 0,
@@ -380,7 +380,7 @@ class Ends(WorkTest):
                 server, "-j", 2, "--exit-when-idle", 0, "--", "sh", "-c",
                 f"echo >> {self.path('begun')}; while ! [ -e {gate} ]; do sleep 0.01; done")
             self.wait_for_file("begun")
-            # The other worker's reserve was answered, and it waits again, for longer.
+            # The other worker's reserve timed out, and it waits again, for longer.
             until("another reserve", lambda: client.stats()["cmd-reserve-with-timeout"] >= 3)
             client.put(b"second")
             until("both to run", lambda: len(self.path("begun").read_text("utf-8")) == 2)
@@ -403,7 +403,7 @@ class Ends(WorkTest):
                 pid = self.wait_for_pid("pid")
                 until("both connections", lambda: client.stats()["current-waiting"] == 1)
                 process.send_signal(number)
-                # Its other connection is closed; this connection is not.
+                # The other connection is closed; this connection is not.
                 until("no more waiting", lambda: client.stats()["current-waiting"] == 0)
                 self.assertTrue(is_alive(pid))
                 other = client.put(b"y")
@@ -424,8 +424,8 @@ class Ends(WorkTest):
             connections = client.stats()["current-connections"]
             self.assertEqual(connections, 2)
             process.send_signal(signal.SIGTERM)
-            # The first job must be reserved before the second is put: they are not counted while
-            # pending.
+            # The program must take the first signal before the second is sent, because pending
+            # signals are not counted.
             until("the signal to be taken", lambda: not is_pending(process, signal.SIGTERM))
             self.assertTrue(is_alive(pid))
             process.send_signal(signal.SIGTERM)
@@ -501,7 +501,7 @@ class Mistakes(WorkTest):
                     program.unlink()
                 else:
                     program.chmod(stat.S_IRUSR)
-                    # Root may execute any program with an x bit, so the program has none.
+                    # Root may execute any program with an x bit, so this program has no such bit.
                 second = client.put(b"x", priority=5)
                 got, errors = self.wait_for_end(process)
                 self.assertEqual(got, code, errors)

@@ -1,12 +1,13 @@
-"""Helpers of the tests of `tubectl work`: a process that runs on, and commands that report their
-process ids."""
+"""Helpers of the tests of `tubectl work`: a process that keeps running, and commands that report
+their process ids.
+"""
 
 import pathlib
 import subprocess
 
 from programs import DONE, SANITIZED, SECONDS, TubectlTest, until, within
 
-# The TTR of jobs that have to be touched in time: a busy machine delays a command, and a sanitized
+# The TTR of jobs that must be touched in time: a busy machine delays a command, and a sanitized
 # command starts slowly.
 SHORT_TTR = 6 if SANITIZED else 3
 
@@ -34,7 +35,7 @@ class WorkTest(TubectlTest):
         self.files.mkdir()
 
     def start_work(self, server, *arguments, **options):
-        """Starts a process that runs on; it ends with the test at the latest."""
+        """Starts a process that keeps running, at most until the end of the test."""
         process = self.popen(server, "work", *arguments, stdin=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, **options)
 
@@ -46,16 +47,16 @@ class WorkTest(TubectlTest):
         return process
 
     def wait_for_end(self, process):
-        """(exit code, stderr)."""
+        """Returns (exit code, stderr)."""
         errors = process.communicate(timeout=SECONDS)[1].decode()
         return process.returncode, errors
 
     def error_line(self, process, what):
-        """The next line on its standard error."""
+        """Returns the next line of the process on standard error."""
         return within(what, process.stderr.readline).decode()
 
     def work(self, server, *arguments):
-        """(exit code, stdout, stderr) of a run that ends by itself."""
+        """Runs tubectl work until it ends by itself. Returns (exit code, stdout, stderr)."""
         return self.run_tubectl(server, "work", *arguments)
 
     def check_that_each_job_is_done_once(self, *flags):
@@ -77,7 +78,7 @@ class WorkTest(TubectlTest):
         return self.files / name
 
     def wait_for_file(self, name):
-        """The text of the file, once it is not empty."""
+        """Returns the text of the file once it is not empty."""
         path = self.path(name)
         return until(f"the file {name}", lambda: path.exists() and path.read_text("utf-8"))
 
@@ -85,7 +86,7 @@ class WorkTest(TubectlTest):
         return int(self.wait_for_file(name))
 
     def state_of(self, client, job):
-        """The state in stats-job; None if the job does not exist."""
+        """Returns the state in stats-job; None if the job does not exist."""
         stats = client.stats_if_found(f"stats-job {job}")
         return stats and stats["state"]
 

@@ -45,7 +45,7 @@ std::string times(std::size_t count, std::string_view text) {
   return all;
 }
 
-// The stamp in the only put of a request.
+// The stamp in a request with a single put.
 Clock::time_point stamp_of(std::string_view request) {
   const std::string text(request.substr(request.find('\n') + 1, 16));
   return Clock::time_point(std::chrono::nanoseconds(std::stoll(text, nullptr, 16)));
@@ -53,7 +53,7 @@ Clock::time_point stamp_of(std::string_view request) {
 
 }  // namespace
 
-TEST_CASE("puts: so many in flight, and no more than the jobs") {
+TEST_CASE("puts: a fixed number in flight, and no more than the jobs of the plan") {
   const Plan plan = plan_of(Work::put, 2, 3, 5);
   Measurement measurement;
   measurement.measuring = true;
@@ -72,7 +72,7 @@ TEST_CASE("puts: so many in flight, and no more than the jobs") {
   CHECK(measurement.figures.latencies.max() == 2'000'000);
 }
 
-TEST_CASE("any other reply ends the run, and tells what was answered") {
+TEST_CASE("an unexpected reply ends the run, and the error quotes it") {
   const Plan plan = plan_of(Work::put, 1, 1, 1);
   Measurement measurement;
   Puts puts(plan, 1, measurement);
@@ -85,7 +85,7 @@ TEST_CASE("any other reply ends the run, and tells what was answered") {
   CHECK(unasked.error().message == "the server said \"DELETED\" unasked");
 }
 
-TEST_CASE("reserves: none is asked for that is not there, and each is deleted, tube by tube") {
+TEST_CASE("reserves: each tube gets no more reserves than it has jobs, and each job is deleted") {
   Plan plan = plan_of(Work::reserve, 2, 2, 3);
   plan.tubes = 2;
   Measurement measurement;
@@ -106,7 +106,7 @@ TEST_CASE("reserves: none is asked for that is not there, and each is deleted, t
   CHECK(measurement.figures.all == 6);
 }
 
-TEST_CASE("cycles, one command in flight: put, reserve, delete, also when it is over") {
+TEST_CASE("cycles, one command in flight: put, reserve, delete, even after stop()") {
   const Plan plan = plan_of(Work::cycle, 1, 1, 0);
   Measurement measurement;
   Cycles cycles(plan, measurement);
@@ -122,8 +122,8 @@ TEST_CASE("cycles, one command in flight: put, reserve, delete, also when it is 
   CHECK(cycles.finished());
 }
 
-TEST_CASE("cycles, many in flight: behind a batch come the deletes of the one before") {
-  const Plan plan = plan_of(Work::cycle, 1, 8, 3);  // two jobs a batch
+TEST_CASE("cycles, many in flight: a batch is followed by the deletes of the previous batch") {
+  const Plan plan = plan_of(Work::cycle, 1, 8, 3);  // two jobs per batch
   Measurement measurement;
   Cycles cycles(plan, measurement);
   CHECK(cycles.next(0, kStart) == times(2, kPut) + "reserve\r\nreserve\r\n");
@@ -141,7 +141,7 @@ TEST_CASE("cycles, many in flight: behind a batch come the deletes of the one be
   CHECK(measurement.figures.all == 9);
 }
 
-TEST_CASE("a pipe measures from the put to the consumer, and waits until all is consumed") {
+TEST_CASE("a pipe measures from the put to the consumer, and waits until all jobs are consumed") {
   Plan plan = plan_of(Work::pipe, 2, 1, 1);
   plan.producers = 1;
   Measurement measurement;
@@ -162,7 +162,7 @@ TEST_CASE("a pipe measures from the put to the consumer, and waits until all is 
   CHECK(pipe.overdue() == 0);
 }
 
-TEST_CASE("a pipe does not take jobs of others for its own") {
+TEST_CASE("a pipe does not mistake jobs of others for its own") {
   Plan plan = plan_of(Work::pipe, 2, 1, 0);
   plan.producers = 1;
   Measurement measurement;
@@ -174,10 +174,10 @@ TEST_CASE("a pipe does not take jobs of others for its own") {
   }
 }
 
-TEST_CASE("with a rate puts are due at even distances, and what is late counts from then") {
+TEST_CASE("with a rate, puts are due at even intervals, and late puts count from their due time") {
   Plan plan = plan_of(Work::pipe, 2, 1, 0);
   plan.producers = 1;
-  plan.rate = 100;  // one in 10 ms
+  plan.rate = 100;  // one per 10 ms
   Measurement measurement;
   Pipe pipe(plan, kStart, measurement);
   CHECK(pipe.due() == kStart);
@@ -186,7 +186,7 @@ TEST_CASE("with a rate puts are due at even distances, and what is late counts f
   REQUIRE(pipe.take(0, inserted(), kStart + milliseconds(3)));
   CHECK(pipe.due() == kStart + milliseconds(10));
   CHECK(pipe.next(0, kStart + milliseconds(9)) == "");
-  // Noticed late, but no producer was blocked.
+  // Handled late, but no producer was blocked.
   CHECK(stamp_of(pipe.next(0, kStart + milliseconds(11))) == kStart + milliseconds(11));
   REQUIRE(pipe.take(0, inserted(), kStart + milliseconds(25)));
   CHECK(stamp_of(pipe.next(0, kStart + milliseconds(26))) == kStart + milliseconds(20));

@@ -1,5 +1,6 @@
-// The samples that the charts draw: one a second since the page was opened, before them those of
-// GET /history. Old samples are thinned out, so a page that is open all day stays small.
+// The samples that the charts draw: one per second since the page was opened, preceded by the
+// samples of GET /history. Old samples are thinned out, which keeps a page small that is open all
+// day.
 
 // Gauges of `stats`, kept unchanged.
 const kGauges = {

@@ -171,8 +171,9 @@ function stepOfClear(name, left, states) {
   };
 }
 
-// Removes the held jobs with the lowest ids, `most` at most; returns false if fewer exist. The
-// newest of them go first, as a held job may be a member of the group for which a newer one waits.
+// Removes the held jobs with the lowest ids, at most `most`; returns false if fewer exist. Removes
+// the newest of them first, because a held job may be a member of the group for which a newer job
+// waits.
 async function removeHeld(name, most, remove, signal) {
   const ids = [];
   for (let from = 0; ids.length < most;) {

@@ -1,16 +1,18 @@
-// tubectl drain, undrain: by the commands of tubed. beanstalkd's protocol has no word for it, so a
-// beanstalkd of this machine gets a signal, and so does a tubed that lets no client use the
+// tubectl drain, undrain: use tubed's commands. The protocol of beanstalkd has no such command, so
+// a beanstalkd on this machine gets a signal, as does a tubed that does not let the client use the
 // command.
 //
-// A signal goes to a process that is surely the server: one of this machine, that stats names, and
-// that is called like the server. SIGUSR2 kills beanstalkd, and is only sent to a tubed.
+// A signal is sent only to a process that is certainly the server: stats has its pid and host, the
+// connection is local, and its name is the server's. SIGUSR2 would kill beanstalkd and is sent to
+// tubed only.
 //
-// run_drain() works in this order: ask the server for its stats; if it is already in the wanted
-// state, report that and end; open a pidfd of the process, so that a signal cannot reach another
-// process with a reused id; find reasons against a signal (doubt()); send the command, if the
-// server knows it; else send the signal, and ask for stats until the state has changed or the
-// process has ended. If neither is possible, tubectl prints the command to run on the other
-// machine.
+// The order of work:
+// 1. Ask the server for its stats. If it is already in the wanted state, report that and end.
+// 2. Open a pidfd of the process: a signal then cannot reach another process that reuses the pid.
+//    Look for reasons against a signal (doubt()).
+// 3. Send the command if the server knows it. Otherwise send the signal, and poll stats until the
+//    state has changed or the process has ended.
+// 4. If neither is possible, print the command to run on the server's machine.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

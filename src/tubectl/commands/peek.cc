@@ -37,9 +37,9 @@ struct Wanted {
   bool body = false;
 };
 
-// Asks for each job and passes the replies to show(stats, peek), in order; a reply that was not
-// wanted is empty. Prints a line for each job that does not exist. Returns the exit code, which may
-// come from a show() that failed.
+// Requests each job and passes the replies to show(stats, peek), in order; a reply that was not
+// requested is empty. Prints a line for each job that does not exist. Returns the exit code, which
+// a failed show() may set.
 template <class Show>
 Result<int> look_at(client::Connection& connection, const std::vector<JobId>& ids, Wanted wanted,
                     Show show) {

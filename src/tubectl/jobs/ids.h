@@ -19,9 +19,9 @@ std::optional<JobId> id_of(std::string_view text);
 bool is_id_or_stdin(std::string_view text);
 Error not_an_id(std::string_view text);
 
-// The ids in their order, each once. "-" is replaced by the ids on standard input, separated by
-// white space. An Error: a word there is not an id, or standard input cannot be read. Precondition:
-// is_id_or_stdin() for each.
+// Returns the ids in order, without duplicates. "-" is replaced by the ids on standard input,
+// separated by white space. Fails if standard input cannot be read or has a word that is not an id.
+// Precondition: is_id_or_stdin() for each.
 Result<std::vector<JobId>> read_ids(const std::vector<std::string>& ids);
 
 }  // namespace tubed::tubectl

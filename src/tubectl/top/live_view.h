@@ -1,4 +1,4 @@
-// }  // namespace
+// LiveView: the loop of tubectl top: keys, signals, the server's answers and the next result.
 #pragma once
 
 #include <chrono>

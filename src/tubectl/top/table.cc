@@ -2,7 +2,7 @@
 //
 // lay_out() chooses the columns for the width: it starts with all columns and drops the column with
 // the largest rank until the names have kLeastName columns; the graph is dropped in the same order.
-// The remaining room goes to the names and then to the graph. Then each visible tube becomes one
+// The remaining room goes to the names and then to the graph. Each visible tube then becomes a
 // line.
 #include <algorithm>
 #include <array>
