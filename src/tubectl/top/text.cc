@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 #include <wchar.h>
 
+#include "text/utf8.h"
+
 namespace tubed::tubectl::top {
 namespace {
 
@@ -36,17 +38,11 @@ struct Character {
 };
 
 Character first_character(std::string_view text) {
+  const std::size_t bytes = character_bytes(text);
+  if (bytes == 0) return {};
   const auto byte = [&text](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  if (byte(0) < 0x80) return {byte(0), 1};
-  const std::size_t bytes = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
-  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < bytes) return {};
-  char32_t code = byte(0) & (0xFFU >> (bytes + 1));
-  for (std::size_t at = 1; at < bytes; ++at) {
-    if ((byte(at) & 0xC0U) != 0x80) return {};
-    code = code << 6U | (byte(at) & 0x3FU);
-  }
-  constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
-  if (code < kLeast[bytes] || (code >= 0xD800 && code < 0xE000) || code > 0x10FFFF) return {};
+  char32_t code = bytes == 1 ? byte(0) : byte(0) & (0xFFU >> (bytes + 1));
+  for (std::size_t at = 1; at < bytes; ++at) code = code << 6U | (byte(at) & 0x3FU);
   return {code, bytes};
 }
 
