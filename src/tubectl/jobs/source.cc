@@ -26,6 +26,7 @@
 #include "text/numbers.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/list_page.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -260,7 +261,6 @@ Result<std::vector<bool>> touch_jobs(client::Connection& connection,
   return do_to_each(connection, jobs, "touch", word::kTouched);
 }
 
-// The lines of a page are the id at which the next page begins, the columns, and the jobs.
 Result<std::vector<JobRecord>> held_jobs(client::Connection& connection, const std::string& tube,
                                          client::Reply& refusal) {
   std::vector<JobRecord> jobs;
@@ -268,16 +268,15 @@ Result<std::vector<JobRecord>> held_jobs(client::Connection& connection, const s
   do {
     auto reply =
         TRY(connection.ask(fmt::format("list-jobs {} held {} {}", tube, from, kHeldInPage)));
-    const auto lines = client::list_items(reply.body);
-    if (!reply.is("OK") || lines.size() < 2) {
+    const auto page = reply.is("OK") ? read_page(reply.body) : std::nullopt;
+    if (!page) {
       refusal = std::move(reply);
       return jobs;
     }
-    const std::string_view next = lines[0];
-    from = leading_number<std::uint64_t>(next.substr(next.find(' ') + 1));
-    for (std::size_t i = 2; i < lines.size(); ++i) {
+    from = page->next;
+    for (const auto& words : page->lines) {
       JobRecord& job = jobs.emplace_back();
-      job.id = leading_number<JobId>(lines[i]);
+      job.id = words.empty() ? 0 : leading_number<JobId>(words.front());
       job.tube = tube;
       job.state = JobState::delayed;
     }
