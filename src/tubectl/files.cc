@@ -118,6 +118,15 @@ Result<void> LineInput::rest(const std::function<Result<void>(std::string_view p
   }
 }
 
+bool write_all(const os::Descriptor& file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file.number(), bytes.data(), bytes.size());
+    if (done < 0 && errno != EINTR) return false;
+    if (done > 0) bytes.remove_prefix(static_cast<std::size_t>(done));
+  }
+  return true;
+}
+
 Result<void> sync_directory_of(const std::string& file) {
   const auto slash = file.rfind('/');
   const std::string name = slash == file.npos ? "." : file.substr(0, slash + 1);

@@ -62,6 +62,9 @@ class LineInput {
   std::uint64_t number_ = 0;
 };
 
+// Writes all of `bytes`. Returns false, with errno set, if that fails.
+bool write_all(const os::Descriptor& file, std::string_view bytes);
+
 // Makes the name of `file`, which was just created, survive a power loss.
 Result<void> sync_directory_of(const std::string& file);
 

@@ -13,6 +13,7 @@
 #include "client/system_error.h"
 #include "client/tls.h"
 #include "os/descriptor.h"
+#include "tubectl/files.h"
 #include "tubectl/json.h"
 
 namespace tubed::tubectl {
@@ -57,19 +58,6 @@ Result<std::string> checked(std::string text, const std::string& name) {
   return text;
 }
 
-Result<void> write_all(const os::Descriptor& file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t done = ::write(file.number(), text.data(), text.size());
-    if (done >= 0) {
-      text.remove_prefix(static_cast<std::size_t>(done));
-    } else if (errno != EINTR) {
-      return system_error("cannot write the token");
-    }
-  }
-  if (::fsync(file.number()) == 0) return {};
-  return system_error("cannot write the token");
-}
-
 }  // namespace
 
 Result<std::string> make_token() {
@@ -111,9 +99,10 @@ Result<void> write_token(const std::string& path, const std::string& token) {
   const os::Descriptor file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file) return system_error("cannot create " + path);
-  auto written = write_all(file, token + "\n");
-  if (!written) ::unlink(path.c_str());
-  return written;
+  if (write_all(file, token + "\n") && ::fsync(file.number()) == 0) return {};
+  auto failed = system_error("cannot write the token");
+  ::unlink(path.c_str());
+  return failed;
 }
 
 bool is_token_name(std::string_view name) {

@@ -11,7 +11,6 @@
 // --skip passes over. SIGINT and SIGTERM end an import from a regular file between two batches;
 // input from a pipe exists nowhere else, so it is read to its end.
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 
 #include <fcntl.h>
@@ -109,12 +108,7 @@ class RestFile {
 
   Result<void> write(std::string_view bytes) {
     used_ = used_ || !bytes.empty();
-    while (!bytes.empty()) {
-      const ssize_t done = ::write(file_.number(), bytes.data(), bytes.size());
-      if (done < 0 && errno != EINTR) return cannot();
-      if (done > 0) bytes.remove_prefix(static_cast<std::size_t>(done));
-    }
-    return {};
+    return write_all(file_, bytes) ? Result<void>() : cannot();
   }
   Result<void> sync() { return ::fsync(file_.number()) == 0 ? Result<void>() : cannot(); }
 

@@ -26,6 +26,7 @@
 #include "base/assert.h"
 #include "client/system_error.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/files.h"
 
 namespace tubed::tubectl::work {
 namespace {
@@ -45,13 +46,9 @@ CannotRun cannot_start(const std::string& attempt) {
 // A memory file with the body: a command that does not read it blocks nothing.
 std::optional<os::Descriptor> make_input(std::string_view body) {
   os::Descriptor file(::memfd_create("tubed-job", MFD_CLOEXEC));
-  if (!file) return std::nullopt;
-  while (!body.empty()) {
-    const ssize_t written = ::write(file.number(), body.data(), body.size());
-    if (written < 0) return std::nullopt;
-    body.remove_prefix(static_cast<std::size_t>(written));
+  if (!file || !write_all(file, body) || ::lseek(file.number(), 0, SEEK_SET) != 0) {
+    return std::nullopt;
   }
-  if (::lseek(file.number(), 0, SEEK_SET) != 0) return std::nullopt;
   return file;
 }
 
