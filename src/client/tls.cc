@@ -1,9 +1,9 @@
 // The only file that includes OpenSSL's headers.
 //
-// OpenSSL reads and writes through a BIO defined here (socket_bio), because its own BIO calls
-// write(2), which raises SIGPIPE. The BIO also records the last error or the end of the socket and
-// the first byte that the server has sent; error messages are made from these, since an OpenSSL
-// error code describes a failed step, but a user needs the cause.
+// OpenSSL reads and writes through a BIO defined here (socket_bio), because the BIO of OpenSSL
+// calls write(2), which raises SIGPIPE. The BIO also records the last error or the end of the
+// socket and the first byte that the server has sent; error messages are made from these, since an
+// OpenSSL error code describes a failed step, but a user needs the cause.
 //
 // Every call of OpenSSL that can fail starts with an empty error queue; each thread has its own.
 // OPENSSL_INIT_NO_ATEXIT: a thread that is still connecting at the end of the program must not lose
@@ -263,7 +263,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::create(const Settings& set
   } else if (SSL_CTX_load_verify_file(context, settings.ca.c_str()) != 1) {
     return bad_file("CA certificates", settings.ca);
   } else {
-    // Each certificate of the file, even an intermediate one, ends a chain.
+    // Each certificate of the file ends a chain, even an intermediate certificate.
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
   }
   if (settings.certificate.empty()) return std::shared_ptr<const TlsContext>(created);

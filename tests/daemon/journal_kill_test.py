@@ -103,8 +103,8 @@ class Kill(DaemonTest):
         return daemon
 
     def load_until_killed(self, daemon, number):
-        """Kills the server some time after a number of replies: a slow server does as much work as
-        a fast one. A thread kills it, which makes the moment independent of the clients."""
+        """Kills the server some time after a number of replies: slow and fast servers do the same
+        work. A thread kills it, which makes the moment independent of the clients."""
         replies, enough = iter(range(1 << 30)), self.dice.randrange(1, REPLIES)
         killer = threading.Timer(self.dice.uniform(0.0, 0.01), daemon.process.kill)
 

@@ -29,8 +29,8 @@ class TlsTest(TubectlTest):
         cls.certificate = cls.authority.issue("server", names=NAMES)
 
     def secured(self, certificate=None, flags=(), **options):
-        """Starts a tubed behind TLS. A test that uses only its `port` and `address` does not depend
-        on how the server gets TLS."""
+        """Starts a tubed with a TlsFront. A test that uses only its `port` and `address` does not
+        depend on how the server gets TLS."""
         front = TlsFront(self.tubed(*flags), certificate or self.certificate, **options)
         self.addCleanup(front.close)
         return front

@@ -1,6 +1,6 @@
 // The cluster, if the server is a node of a cluster: read every two seconds, for the view of its
-// nodes, the notice on every page and the alerts. The stream of events tells whether the server is
-// in a cluster; otherwise nothing is requested.
+// nodes, the notice on every page and the alerts. Nothing is requested unless the stream of events
+// shows that the server is in a cluster.
 
 import { detailOf, get } from "./api.js";
 import { Poller } from "./poller.js";

@@ -44,7 +44,8 @@ class Admin {
   // Precondition: the option's type accepts `address`.
   explicit Admin(const std::string& address);
 
-  // Returns the document of GET /cluster. `most` bounds the wait for the answer.
+  // Returns the document of GET /cluster, which is the state of a cluster. `most` bounds the wait
+  // for the answer.
   Outcome<std::string> document(Duration most) const;
   Outcome<State> look(Duration most) const;
   // POST /cluster/ACTION. Succeeds when the leader has accepted the change.

@@ -78,7 +78,7 @@ struct IdAction {
   std::string_view command;
   std::string_view expected;
   const char* what;
-  std::string_view not_found;     // what NOT_FOUND means
+  std::string_view not_found;     // the meaning of NOT_FOUND
   std::string_view capability{};  // required of the server; empty: none
   std::string_view form{};        // the form that needs it, named in the failure
   std::string arguments{};        // after the id, each preceded by a space

@@ -37,7 +37,7 @@ struct IdleOptions {
   std::vector<std::string> tubes;
   bool held = false;
   bool all = false;
-  bool draining = false;  // the server was told to drain before
+  bool draining = false;  // the server is in drain mode
   std::optional<double> timeout;
   std::optional<bool> announces;           // result of announce_drained(); no value: not called
   std::string_view attempt = "wait-idle";  // the subcommand, for messages

@@ -13,8 +13,8 @@ namespace tubed::tubectl {
 
 class Capabilities {
  public:
-  // Asks the server. The result is empty if the server does not know `capabilities`, as beanstalkd
-  // and tubed 2.0.0. Precondition: no reply is pending.
+  // Asks the server. The result is empty if the server does not know `capabilities`, such as
+  // beanstalkd and tubed 2.0.0. Precondition: no reply is pending.
   static Result<Capabilities> of(client::Connection& connection);
 
   // `name`: such as "flush-tube" or "flush-tube:state".

@@ -153,7 +153,7 @@ Line fill(std::string label, std::uint64_t used, std::uint64_t limit, const Glyp
   return item;
 }
 
-// Empty if the server does not report these values, as beanstalkd.
+// Empty if the server does not report these values; beanstalkd does not.
 std::vector<Line> fill_lines(const client::StatsBlock& server, const Glyphs& glyphs,
                              std::size_t columns) {
   std::vector<Line> items;

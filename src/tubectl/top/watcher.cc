@@ -92,8 +92,8 @@ Result<RequestResult> serve(client::Connection& connection, const Request& reque
   return result;
 }
 
-// Connects first if necessary. Catches exceptions: one that left the thread would end the program
-// without restoring the terminal.
+// Connects first if necessary. Catches exceptions, which would end the program without restoring
+// the terminal.
 Result<RequestResult> try_to_serve(const Server& server,
                                    std::optional<client::Connection>& connection,
                                    const Request& request) {

@@ -23,7 +23,7 @@ namespace tubed::tubectl::work {
 
 // A failure of the configuration or the machine, never of the job.
 struct CannotRun {
-  int exit_code;  // as of a shell: 127 not found, 126 cannot be executed
+  int exit_code;  // as in a shell: 127 not found, 126 cannot be executed
   std::string reason;
 };
 
