@@ -1,4 +1,5 @@
-// The arguments and handlers of every command, by family: produce.cc, consume.cc, inspect.cc.
+// The arguments and handlers of every command, by family: produce.cc, consume.cc, inspect.cc,
+// admin.cc.
 #pragma once
 
 #include <array>
@@ -289,11 +290,29 @@ Answer ignore(Context& context, const TubeArguments& arguments);
 // The reply to a reserve, or to a wait for a job.
 Answer answer_of(engine::Notice notice);
 
-// Inspecting and administering [protocol: Other Commands]
+// Inspecting [protocol: Other Commands]
 Answer peek(Context& context, const JobArguments& arguments);
 Answer peek_ready(Context& context, const NoArguments& arguments);
 Answer peek_delayed(Context& context, const NoArguments& arguments);
 Answer peek_buried(Context& context, const NoArguments& arguments);
+Answer peek_reserved(Context& context, const NoArguments& arguments);
+Answer wait_for_job(Context& context, const WaitArguments& arguments);
+Answer list_jobs(Context& context, const ListJobsArguments& arguments);
+Answer stats(Context& context, const NoArguments& arguments);
+Answer stats_job(Context& context, const JobArguments& arguments);
+Answer stats_tube(Context& context, const TubeArguments& arguments);
+Answer stats_tubes(Context& context, const PageArguments& arguments);
+Answer stats_tube_times(Context& context, const TubeArguments& arguments);
+Answer stats_group(Context& context, const GroupArguments& arguments);
+Answer list_clients(Context& context, const PageArguments& arguments);
+Answer list_tubes(Context& context, Operation& operation, const NoArguments& arguments);
+Answer list_tube_used(Context& context, const NoArguments& arguments);
+Answer list_tubes_watched(Context& context, const NoArguments& arguments);
+Answer capabilities(Context& context, const NoArguments& arguments);
+Answer quit(Context& context, const NoArguments& arguments);
+Answer auth(Context& context, const AuthArguments& arguments);
+
+// Administering [protocol: Other Commands]
 Answer kick(Context& context, Operation& operation, const KickArguments& arguments);
 Answer kick_tube(Context& context, Operation& operation, const KickTubeArguments& arguments);
 Answer kick_job(Context& context, const KickJobArguments& arguments);
@@ -304,24 +323,8 @@ Answer move_job(Context& context, const MoveJobArguments& arguments);
 Answer move_jobs(Context& context, Operation& operation, const MoveJobsArguments& arguments);
 Answer reprioritize(Context& context, const ReprioritizeArguments& arguments);
 Answer delete_force(Context& context, const JobArguments& arguments);
-Answer peek_reserved(Context& context, const NoArguments& arguments);
-Answer wait_for_job(Context& context, const WaitArguments& arguments);
-Answer list_jobs(Context& context, const ListJobsArguments& arguments);
-Answer stats(Context& context, const NoArguments& arguments);
-Answer stats_job(Context& context, const JobArguments& arguments);
-Answer stats_tube(Context& context, const TubeArguments& arguments);
-Answer stats_tubes(Context& context, const PageArguments& arguments);
-Answer stats_tube_times(Context& context, const TubeArguments& arguments);
-Answer list_clients(Context& context, const PageArguments& arguments);
-Answer list_tubes(Context& context, Operation& operation, const NoArguments& arguments);
-Answer list_tube_used(Context& context, const NoArguments& arguments);
-Answer list_tubes_watched(Context& context, const NoArguments& arguments);
 Answer pause_tube(Context& context, const PauseArguments& arguments);
-Answer stats_group(Context& context, const GroupArguments& arguments);
 Answer tube_policy(Context& context, const PolicyArguments& arguments);
-Answer quit(Context& context, const NoArguments& arguments);
-Answer auth(Context& context, const AuthArguments& arguments);
-Answer capabilities(Context& context, const NoArguments& arguments);
 Answer drain(Context& context, const NoArguments& arguments);
 Answer undrain(Context& context, const NoArguments& arguments);
 

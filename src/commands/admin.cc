@@ -1,0 +1,214 @@
+// Commands that change the queue or the server for administrators.
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "commands/handlers.h"
+#include "commands/service.h"
+#include "protocol/block.h"
+#include "text/numbers.h"
+
+namespace tubed::commands {
+
+using namespace protocol;
+
+namespace {
+
+Answer go_on_kicking(Context& context, Operation& operation) {
+  auto& [rest, kicked] = std::get<JobsOperation>(operation);
+  kicked += context.engine.kick(context.now, rest, context.service);
+  if (rest.left > 0) return Unfinished{};
+  return Number{word::kKicked, kicked};
+}
+
+}  // namespace
+
+Answer kick(Context& context, Operation& operation, const KickArguments& arguments) {
+  if (!in_progress(operation)) {
+    const std::string_view tube = context.engine.used_tube(context.session);
+    operation = JobsOperation{.rest = context.engine.begin_kick(tube, arguments.bound)};
+  }
+  return go_on_kicking(context, operation);
+}
+
+Answer kick_tube(Context& context, Operation& operation, const KickTubeArguments& arguments) {
+  if (!in_progress(operation)) {
+    const std::string_view tube = arguments.tube.text;
+    engine::Engine& engine = context.engine;
+    operation = JobsOperation{
+        .rest = arguments.state
+                    ? engine.begin_kick(
+                          tube, arguments.state->index == 0 ? JobState::buried : JobState::delayed,
+                          arguments.bound)
+                    : engine.begin_kick(tube, arguments.bound)};
+  }
+  return go_on_kicking(context, operation);
+}
+
+Answer kick_job(Context& context, const KickJobArguments& arguments) {
+  const bool done = context.engine.kick_job(context.now, arguments.id,
+                                            arguments.delay.value_or(TimeSpan{}), context.service);
+  return Status{done ? word::kKicked : word::kNotFound};
+}
+
+namespace {
+
+constexpr std::string_view kFlushed = "FLUSHED";
+
+Answer flush_state(Context& context, Operation& operation, std::string_view tube, JobState state,
+                   std::uint64_t bound) {
+  if (!in_progress(operation)) {
+    operation = JobsOperation{.rest = context.engine.begin_flush(tube, state, bound)};
+  }
+  auto& [rest, flushed] = std::get<JobsOperation>(operation);
+  flushed += context.engine.flush_slice(context.now, rest, context.service.log(), context.service);
+  if (rest.left > 0) return Unfinished{};
+  return Number{kFlushed, flushed};
+}
+
+}  // namespace
+
+Answer flush_tube(Context& context, Operation& operation, const FlushArguments& arguments) {
+  if (!arguments.state) {
+    return Number{kFlushed,
+                  context.engine.flush(context.now, arguments.tube.text, context.service)};
+  }
+  return flush_state(context, operation, arguments.tube.text,
+                     static_cast<JobState>(arguments.state->index),
+                     arguments.bound.value_or(UINT32_MAX));
+}
+
+Answer flush_buried(Context& context, Operation& operation,
+                    const TubeInSlicesArguments& arguments) {
+  return flush_state(context, operation, arguments.tube.text, JobState::buried, UINT64_MAX);
+}
+
+Answer truncate(Context& context, const TubeArguments& arguments) {
+  const auto flushed = context.engine.truncate(context.now, arguments.tube.text, context.service);
+  if (!flushed) return Status{word::kNotFound};
+  return Number{"TRUNCATED", *flushed};
+}
+
+Answer move_job(Context& context, const MoveJobArguments& arguments) {
+  using engine::Engine;
+  std::optional<Engine::NewPlace> place;
+  if (arguments.place) {
+    place = {.priority = arguments.place->priority, .delay = arguments.place->delay};
+  }
+  switch (context.engine.move_job(context.session, context.now, arguments.id, arguments.tube.text,
+                                  place, context.service)) {
+    case Engine::MoveResult::moved:
+      return Status{word::kMoved};
+    case Engine::MoveResult::not_found:
+      return Status{word::kNotFound};
+    case Engine::MoveResult::tube_full:
+      context.service.counters().count(stats::Counter::put_tube_full);
+      return Status{word::kOutOfMemory};
+    case Engine::MoveResult::too_many_tubes:
+      break;
+  }
+  context.service.counters().count(stats::Counter::tube_limit);
+  return Status{word::kOutOfMemory};
+}
+
+Answer move_jobs(Context& context, Operation& operation, const MoveJobsArguments& arguments) {
+  engine::Engine& engine = context.engine;
+  if (!in_progress(operation)) {
+    operation = MoveOperation{
+        .rest = engine.begin_move(arguments.from.text, static_cast<JobState>(arguments.state.index),
+                                  arguments.bound.value_or(UINT32_MAX)),
+        .to = std::string(arguments.to.text)};
+  }
+  auto& [rest, to, moved] = std::get<MoveOperation>(operation);
+  const auto slice = engine.move_slice(context.now, rest, to, context.service);
+  if (!slice && moved == 0) {
+    context.service.counters().count(stats::Counter::tube_limit);
+    return Status{word::kOutOfMemory};
+  }
+  moved += slice.value_or(0);
+  if (rest.left > 0) return Unfinished{};
+  return Number{word::kMoved, moved};
+}
+
+Answer reprioritize(Context& context, const ReprioritizeArguments& arguments) {
+  const auto done = context.engine.reprioritize(arguments.id, arguments.priority, context.service);
+  if (!done) return Status{word::kNotFound};
+  return Status{*done ? "REPRIORITIZED" : "ALREADY_RESERVED"};
+}
+
+Answer delete_force(Context& context, const JobArguments& arguments) {
+  const bool done = context.engine.remove_held(context.now, arguments.id, context.service);
+  return Status{done ? word::kDeleted : word::kNotFound};
+}
+
+Answer pause_tube(Context& context, const PauseArguments& arguments) {
+  const bool done =
+      context.engine.pause(context.now, arguments.tube.text, arguments.delay, context.service);
+  return Status{done ? word::kPaused : word::kNotFound};
+}
+
+namespace {
+
+std::string_view name_of(engine::PolicyValue::Source source) {
+  switch (source) {
+    case engine::PolicyValue::Source::client:
+      return "wire";
+    case engine::PolicyValue::Source::settings:
+      return "file";
+    case engine::PolicyValue::Source::none:
+      break;
+  }
+  return "default";
+}
+
+// A value of digits alone has no quotes. It is a number, unless it is the name of a tube or a form
+// that JSON does not have: 007.
+Value value_of(const PolicyKeyRow& key, std::string_view text) {
+  if (text.find_first_not_of("0123456789") != std::string_view::npos) return Text{text};
+  const bool leads_with_zero = text.size() > 1 && text.starts_with('0');
+  const auto number = parse_number<std::uint64_t>(text);
+  if (key.is_place || leads_with_zero || !number) return Plain{text};
+  return *number;
+}
+
+// Each key with its value, and with the origin of the value.
+void write_policy(const engine::Policies& policies, std::string_view tube, BlockSink& block) {
+  for (std::size_t i = 0; i < kPolicyKeys; ++i) {
+    const PolicyKeyRow& row = policy_keys()[i];
+    const engine::PolicyValue value = policies.value(tube, static_cast<PolicyKey>(i));
+    block.member(row.name, value_of(row, value.text));
+    block.member(fmt::format("{}-from", row.name), Plain{name_of(value.source)});
+  }
+}
+
+}  // namespace
+
+Answer tube_policy(Context& context, const PolicyArguments& arguments) {
+  const std::string_view tube = arguments.tube.text;
+  if (!arguments.value) {
+    return Block{[&policies = context.engine.policies(), tube](BlockSink& block) {
+      write_policy(policies, tube, block);
+    }};
+  }
+  const auto& [key, value] = *arguments.value;
+  if (context.engine.set_policy(context.now, tube, key, value, context.service)) {
+    return Status{"POLICY_SET"};
+  }
+  context.service.counters().count(stats::Counter::policy_limit);
+  return Status{word::kOutOfMemory};
+}
+
+Answer drain(Context& context, const NoArguments&) {
+  context.service.host().drain_requested(context.service, true, context.session);
+  return Status{word::kDraining};
+}
+
+Answer undrain(Context& context, const NoArguments&) {
+  context.service.host().drain_requested(context.service, false, context.session);
+  // A server that drain mode is ending cannot be kept.
+  return Status{context.service.draining() ? word::kDraining : word::kNotDraining};
+}
+
+}  // namespace tubed::commands
