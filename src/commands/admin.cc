@@ -38,11 +38,8 @@ Answer kick_tube(Context& context, Operation& operation, const KickTubeArguments
     const std::string_view tube = arguments.tube.text;
     engine::Engine& engine = context.engine;
     operation = JobsOperation{
-        .rest = arguments.state
-                    ? engine.begin_kick(
-                          tube, arguments.state->index == 0 ? JobState::buried : JobState::delayed,
-                          arguments.bound)
-                    : engine.begin_kick(tube, arguments.bound)};
+        .rest = arguments.state ? engine.begin_kick(tube, arguments.state->value(), arguments.bound)
+                                : engine.begin_kick(tube, arguments.bound)};
   }
   return go_on_kicking(context, operation);
 }
@@ -75,8 +72,7 @@ Answer flush_tube(Context& context, Operation& operation, const FlushArguments& 
     return Number{kFlushed,
                   context.engine.flush(context.now, arguments.tube.text, context.service)};
   }
-  return flush_state(context, operation, arguments.tube.text,
-                     static_cast<JobState>(arguments.state->index),
+  return flush_state(context, operation, arguments.tube.text, arguments.state->value(),
                      arguments.bound.value_or(UINT32_MAX));
 }
 
@@ -116,10 +112,10 @@ Answer move_job(Context& context, const MoveJobArguments& arguments) {
 Answer move_jobs(Context& context, Operation& operation, const MoveJobsArguments& arguments) {
   engine::Engine& engine = context.engine;
   if (!in_progress(operation)) {
-    operation = MoveOperation{
-        .rest = engine.begin_move(arguments.from.text, static_cast<JobState>(arguments.state.index),
-                                  arguments.bound.value_or(UINT32_MAX)),
-        .to = std::string(arguments.to.text)};
+    operation =
+        MoveOperation{.rest = engine.begin_move(arguments.from.text, arguments.state.value(),
+                                                arguments.bound.value_or(UINT32_MAX)),
+                      .to = std::string(arguments.to.text)};
   }
   auto& [rest, to, moved] = std::get<MoveOperation>(operation);
   const auto slice = engine.move_slice(context.now, rest, to, context.service);

@@ -169,9 +169,8 @@ Answer touch(Context& context, const TouchArguments& arguments) {
 }
 
 Answer reserve_mode(Context& context, const ModeArguments& arguments) {
-  const std::string_view mode = ModeWords::kWords[arguments.mode.index];
-  context.engine.set_mode(context.session, ModeWords::kModes[arguments.mode.index]);
-  return Name{"USING", mode};
+  context.engine.set_mode(context.session, arguments.mode.value());
+  return Name{"USING", arguments.mode.word()};
 }
 
 Answer watch(Context& context, const WatchArguments& arguments) {

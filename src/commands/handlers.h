@@ -66,11 +66,10 @@ struct WatchArguments {
 
 // `default` is `fifo`.
 struct ModeWords {
-  using Mode = ReserveMode;
   static constexpr std::array<std::string_view, 4> kWords = {"fifo", "weighted", "weighted-fair",
                                                              "default"};
-  static constexpr std::array<Mode, 4> kModes = {Mode::fifo, Mode::weighted, Mode::weighted_fair,
-                                                 Mode::fifo};
+  static constexpr std::array<ReserveMode, 4> kValues = {
+      ReserveMode::fifo, ReserveMode::weighted, ReserveMode::weighted_fair, ReserveMode::fifo};
   static constexpr std::string_view kDescription = "one of: fifo weighted weighted-fair default";
 };
 
@@ -120,9 +119,11 @@ struct ReprioritizeArguments {
                                         field<&ReprioritizeArguments::priority>("pri"));
 };
 
-// The states of jobs that move-jobs moves, in the order of JobState.
+// The states from which move-jobs moves jobs.
 struct MovedWords {
   static constexpr std::array<std::string_view, 3> kWords = {"ready", "delayed", "buried"};
+  static constexpr std::array<JobState, 3> kValues = {JobState::ready, JobState::delayed,
+                                                      JobState::buried};
   static constexpr std::string_view kDescription = "one of: ready delayed buried";
 };
 
@@ -177,10 +178,11 @@ struct KickArguments {
   static constexpr auto fields = schema(field<&KickArguments::bound>("bound"));
 };
 
-// The states of a job, in the order of JobState.
 struct StateWords {
   static constexpr std::array<std::string_view, 4> kWords = {"ready", "delayed", "buried",
                                                              "reserved"};
+  static constexpr std::array<JobState, 4> kValues = {JobState::ready, JobState::delayed,
+                                                      JobState::buried, JobState::reserved};
   static constexpr std::string_view kDescription = "one of: ready delayed buried reserved";
 };
 
@@ -200,9 +202,10 @@ struct TubeInSlicesArguments {
   static constexpr auto fields = schema(field<&TubeInSlicesArguments::tube>("tube"));
 };
 
-// The states that kick-tube takes jobs from.
+// The states from which kick-tube takes jobs.
 struct KickedWords {
   static constexpr std::array<std::string_view, 2> kWords = {"buried", "delayed"};
+  static constexpr std::array<JobState, 2> kValues = {JobState::buried, JobState::delayed};
   static constexpr std::string_view kDescription = "one of: buried delayed";
 };
 
@@ -216,11 +219,24 @@ struct KickTubeArguments {
              field<&KickTubeArguments::state>("state"));
 };
 
-// The words for the jobs that list-jobs lists: the states, in the order of JobState, and three
-// more.
+// The jobs that list-jobs lists.
+struct ListedJobs {
+  std::optional<JobState> state = {};  // empty: any
+  bool waiting_for_group = false;      // of the delayed jobs, those that wait for a group
+  bool next = false;                   // the ready jobs, in the order in which they are given
+};
+
 struct ListedWords {
   static constexpr std::array<std::string_view, 7> kWords = {
       "ready", "delayed", "buried", "reserved", "held", "all", "next"};
+  static constexpr std::array<ListedJobs, 7> kValues = {
+      {{JobState::ready},
+       {JobState::delayed},
+       {JobState::buried},
+       {JobState::reserved},
+       {.state = JobState::delayed, .waiting_for_group = true},
+       {},
+       {.next = true}}};
   static constexpr std::string_view kDescription =
       "one of: ready delayed buried reserved held all next";
 };

@@ -89,21 +89,15 @@ void write_job(const engine::JobInfo& job, BlockSink& block) {
 }  // namespace
 
 Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
-  const std::string_view listed = ListedWords::kWords[arguments.listed.index];
+  const ListedJobs& listed = arguments.listed.value();
   const JobId from = arguments.from.value_or(0);
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
-  if (listed == "next" && from != 0) return Status{word::kBadFormat};
-  std::optional<JobState> state;
-  const bool held = listed == "held";
-  if (held) {
-    state = JobState::delayed;
-  } else if (arguments.listed.index < StateWords::kWords.size()) {
-    state = static_cast<JobState>(arguments.listed.index);
-  }
+  if (listed.next && from != 0) return Status{word::kBadFormat};
   engine::Engine& engine = context.engine;
   const std::string_view tube = arguments.tube.text;
-  engine::JobPage page = listed == "next" ? engine.next_jobs(tube, limit)
-                                          : engine.list_jobs(tube, state, from, limit, held);
+  engine::JobPage page =
+      listed.next ? engine.next_jobs(tube, limit)
+                  : engine.list_jobs(tube, listed.state, from, limit, listed.waiting_for_group);
   return Block{[&engine, now = context.now, page = std::move(page)](BlockSink& block) {
     block.begin_table({.names = kJobColumns, .rest = "tags"});
     for (const JobId id : page.jobs) write_job(*engine.job_info(now, id), block);

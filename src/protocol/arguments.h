@@ -100,10 +100,13 @@ bool parse_tags(std::string_view text, JobTags& tags);
 // The tags of a line that was parsed.
 JobTags tags_of(const TagText& tags);
 
-// One of the words of `Words::kWords`, by its index.
+// One of the words of `Words::kWords`, with its value from `Words::kValues`.
 template <class Words>
 struct OneOf {
   std::uint8_t index = 0;
+
+  std::string_view word() const { return Words::kWords[index]; }
+  const auto& value() const { return Words::kValues[index]; }
 };
 
 // The part of a line that is not parsed yet.
