@@ -7,7 +7,7 @@
 
 namespace tubed::commands {
 
-Service::Service(const Limits& limits, stats::Identity identity, stats::ProcessProbe process)
+Service::Service(const Limits& limits, stats::ProcessIdentity identity, stats::ProcessProbe process)
     : engine_(std::in_place, limits),
       now_(identity.started),
       tick_time_(identity.started),

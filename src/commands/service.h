@@ -40,7 +40,7 @@ struct ConversationLimits {
 
 class Service final : public engine::Output {
  public:
-  Service(const Limits& limits, stats::Identity identity, stats::ProcessProbe process);
+  Service(const Limits& limits, stats::ProcessIdentity identity, stats::ProcessProbe process);
 
   // Begins a tick: now() and tick_time() do not change until the next tick. The engine does the
   // work that is due. `tick_time`: by the monotonic clock.
@@ -165,7 +165,7 @@ class Service final : public engine::Output {
   // there.
   std::array<stats::CommandCount, kCommandCount + 1> command_counts_;
   stats::ServerCounters counters_;
-  stats::Identity identity_;
+  stats::ProcessIdentity identity_;
   stats::ProcessProbe process_;
 };
 

@@ -11,7 +11,7 @@
 #include "node/node_directory.h"
 #include "os/clock.h"
 #include "os/exit_codes.h"
-#include "server/identity.h"
+#include "server/process_identity.h"
 
 namespace tubed::server {
 

@@ -1,4 +1,4 @@
-// Identity and ProcessProbe: the process and its machine, as stats and the metrics report them.
+// The process and its machine, as stats and the metrics report them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace tubed::stats {
 
 // Does not change while the process runs.
-struct Identity {
+struct ProcessIdentity {
   std::uint64_t process_id = 0;
   std::string instance;  // a random id of this run
   std::string hostname;

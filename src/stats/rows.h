@@ -22,7 +22,7 @@ struct ServerState {
   const Limits& limits;
   const ServerCounters& counters;
   CommandCounts commands;
-  const Identity& identity;
+  const ProcessIdentity& identity;
   const ProcessProbe& process;
   engine::EngineInfo queue;
   LogStats log;

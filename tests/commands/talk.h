@@ -17,7 +17,7 @@ namespace tubed::commands {
 
 inline constexpr Time kStart{std::chrono::hours(1)};
 
-inline stats::Identity test_identity() {
+inline stats::ProcessIdentity test_identity() {
   return {.process_id = 7,
           .instance = "0123456789abcdef",
           .hostname = "host",

@@ -60,7 +60,8 @@ struct AuditedServer final : serving::TickHost, commands::ServiceHost {
                 return true;
               },
               [] { return Duration(); }};
-  commands::Service service{slices_of_two(), stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
+  commands::Service service{
+      slices_of_two(), stats::ProcessIdentity{}, {[] { return stats::CpuTimes{}; }}};
   serving::Clients clients{log, service};
   serving::Scheduler scheduler{loop, service, clients, *this};
   std::unique_ptr<access::Authenticator> authenticator =

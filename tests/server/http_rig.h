@@ -88,7 +88,7 @@ struct HttpRig : serving::TickHost, commands::ServiceHost, http::AdminHttpHost {
   Settings settings;
   loop::Loop loop;
   os::Log log{[](std::string_view) { return true; }, [] { return Duration(); }};
-  commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
+  commands::Service service{Limits{}, stats::ProcessIdentity{}, {[] { return stats::CpuTimes{}; }}};
   serving::Clients clients{log, service};
   serving::Scheduler scheduler{loop, service, clients, *this};
   http::AdminHttp http{loop, log, service, *this};

@@ -81,7 +81,7 @@ struct DrainingServer : serving::TickHost, server::ConnectionHost, http::AdminHt
               },
               [] { return Duration(); }};
   Settings settings;
-  commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
+  commands::Service service{Limits{}, stats::ProcessIdentity{}, {[] { return stats::CpuTimes{}; }}};
   serving::Clients clients{log, service};
   serving::Scheduler scheduler{loop, service, clients, *this};
   http::AdminHttp http{loop, log, service, *this};

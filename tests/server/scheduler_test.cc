@@ -74,7 +74,7 @@ struct Ticking {
 
   loop::Loop loop;
   os::Log quiet{[](std::string_view) { return true; }, [] { return Duration(); }};
-  commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
+  commands::Service service{Limits{}, stats::ProcessIdentity{}, {[] { return stats::CpuTimes{}; }}};
   ManualLog log;
   TestHost host;
   serving::Clients clients{quiet, service};

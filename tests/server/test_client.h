@@ -37,7 +37,7 @@ struct TestServer {
   TestServer() { loop::ignore_broken_pipes(); }
 
   loop::Loop loop;
-  commands::Service service{Limits{}, stats::Identity{}, {[] { return stats::CpuTimes{}; }}};
+  commands::Service service{Limits{}, stats::ProcessIdentity{}, {[] { return stats::CpuTimes{}; }}};
   Host host;
   std::vector<char> read_buffer = std::vector<char>(64 * 1024);
 };

@@ -1,4 +1,4 @@
-#include "server/identity.h"
+#include "server/process_identity.h"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Identity: the facts about this process and its machine that stats and metrics show.
+// The ProcessIdentity and the ProcessProbe of this process, which stats and the metrics report.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace tubed::server {
 // one like 12e4567890123456, as a number.
 std::string instance_id(std::uint64_t random);
 // The identity of a server that starts now, with a new random instance id.
-stats::Identity identify();
+stats::ProcessIdentity identify();
 // The same with a fixed instance id and wall clock, so that a test suite gets the same statistics
 // in each run. `begin`: the time of the queue.
-stats::Identity identify_for_tests(Time begin);
+stats::ProcessIdentity identify_for_tests(Time begin);
 // The wall clock in test mode minus the monotonic clock at `started`: it begins at
 // 2000-01-01T00:00:00Z.
 Duration test_wall_offset(Time started);

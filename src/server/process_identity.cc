@@ -1,4 +1,4 @@
-#include "server/identity.h"
+#include "server/process_identity.h"
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ std::string instance_id(std::uint64_t random) {
   return fmt::format("{:016x}", TUBED_PLANTED(id_of_digits) ? random : random | kLetter);
 }
 
-stats::Identity identify() {
+stats::ProcessIdentity identify() {
   os::MachineNames names = os::machine_names();
   return {.process_id = os::process_id(),
           .instance = instance_id(os::random_number()),
@@ -38,8 +38,8 @@ Duration test_wall_offset(Time started) {
   return kWallBegin - started.time_since_epoch();
 }
 
-stats::Identity identify_for_tests(Time begin) {
-  stats::Identity identity = identify();
+stats::ProcessIdentity identify_for_tests(Time begin) {
+  stats::ProcessIdentity identity = identify();
   identity.started = begin;
   identity.instance = instance_id(0);
   identity.started_at = identity.started.time_since_epoch() + test_wall_offset(identity.started);
