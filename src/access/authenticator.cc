@@ -133,14 +133,15 @@ commands::Authentication Authenticator::authenticate(std::string_view token, Ses
   if (client == nullptr) return commands::Refused{};
   std::optional<serving::ClientIdentity> identity = identities_.of_token(token);
   commands::ActiveRole* role = identity ? service_.roles().find(identity->role) : nullptr;
-  if (role == nullptr) return refuse_later(session, client->peer());
+  if (role == nullptr) return refuse_later(session, client->address());
   client->identity = std::make_unique<serving::ClientIdentity>(*identity);
   return commands::Granted{role, identity->name};
 }
 
-commands::Authentication Authenticator::refuse_later(SessionId session, const std::string& peer) {
+commands::Authentication Authenticator::refuse_later(SessionId session,
+                                                     const std::string& address) {
   const Time now = service_.tick_time();
-  const Time due = now + failed_.add(peer, now);
+  const Time due = now + failed_.add(address, now);
   const auto added = refusals_.emplace(due, session);
   if (added == refusals_.begin()) refusal_timer_.arm(due - now);
   return commands::RefusedLater{};
@@ -165,7 +166,7 @@ void Authenticator::refuse_due() {
 
 void Authenticator::audit(const AuditEvent& event) {
   const serving::Client* client = clients_.find(event.session);
-  const std::string address = client == nullptr ? "" : client->peer();
+  const std::string address = client == nullptr ? "" : client->address();
   const Log::Fields fields = {{"command", event.command},     {"tube", event.tube},
                               {"principal", event.principal}, {"role", event.role},
                               {"address", address},           {"session", event.session}};

@@ -76,7 +76,7 @@ class Authenticator {
   Admitted admitted(commands::ActiveRole& role,
                     const std::optional<serving::ClientIdentity>& identity,
                     const std::string& listener) const;
-  commands::Authentication refuse_later(SessionId session, const std::string& peer);
+  commands::Authentication refuse_later(SessionId session, const std::string& address);
   void refuse_due();
   void log_admin_command(const commands::AuditEvent& event, const std::string& address);
   void end_audit_second();

@@ -6,8 +6,8 @@
 
 namespace tubed::access {
 
-Duration FailedAttempts::add(std::string_view peer, Time now) {
-  std::string name = os::network_of(peer);
+Duration FailedAttempts::add(std::string_view client, Time now) {
+  std::string name = os::network_of(client);
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) {
     if (by_age_.size() >= kMaxAddresses) {

@@ -21,9 +21,9 @@ class FailedAttempts {
   static constexpr Duration kForgiveness = std::chrono::seconds(30);
   static constexpr std::size_t kMaxAddresses = 4096;
 
-  // An attempt from `peer` has failed; `peer` is as os::peer_address() returns it. Returns the
+  // An attempt of `client` has failed, which is as os::peer_address() returns it. Returns the
   // delay of its refusal. IPv6 addresses of one /64 network count as one address. O(1).
-  Duration add(std::string_view peer, Time now);
+  Duration add(std::string_view client, Time now);
 
   std::size_t addresses() const { return by_age_.size(); }
 

@@ -71,7 +71,7 @@ struct TubeListOperation {
 };
 // Of touch-all.
 struct TouchOperation {
-  std::vector<JobId> held;  // when the command began
+  std::vector<JobId> jobs;  // reserved by the client when the command began
   std::size_t next = 0;     // index of the next to touch
   std::uint64_t touched = 0;
 };
@@ -97,8 +97,8 @@ struct Context {
   engine::Engine& engine;
   SessionId session;
   Time now;
-  Bytes body;         // null if the command has no body
-  bool peer_is_gone;  // the client has half-closed: its reserve does not wait
+  Bytes body;     // null if the command has no body
+  bool may_wait;  // false: the client has half-closed, or the server is stopping
 
   // Of the conversation of the session. Null: it may do everything. O(1).
   [[gnu::cold]] Principal* principal() const;

@@ -21,7 +21,7 @@ Status done_or_not_found(bool done, std::string_view word) {
 
 Answer reserve_within(Context& context, engine::Wait wait, Waiting waiting = {}) {
   // The reserve of a client that has half-closed does not wait. [protocol: reserve, TIMED_OUT]
-  if (context.peer_is_gone) wait.limit = Duration::zero();
+  if (!context.may_wait) wait.limit = Duration::zero();
   auto notice = context.engine.reserve(context.session, context.now, wait);
   if (!notice) return waiting;
   return answer_of(std::move(*notice));
@@ -87,7 +87,7 @@ Answer reserve_batch(Context& context, Operation& operation,
       add(std::move(waited->first));
     }
   } else if (may_wait) {
-    const Duration limit = context.peer_is_gone ? Duration::zero() : Duration(*arguments.timeout);
+    const Duration limit = context.may_wait ? Duration(*arguments.timeout) : Duration::zero();
     auto notice = context.engine.reserve(context.session, context.now, {.limit = limit});
     if (!notice) return Waiting{.for_batch = true};
     if (notice->kind == engine::Notice::Kind::deadline_soon) return answer_of(std::move(*notice));
@@ -123,15 +123,15 @@ Answer delete_batch(Context& context, const DeleteBatchArguments& arguments) {
 
 Answer touch_all(Context& context, Operation& operation, const NoArguments&) {
   if (!in_progress(operation)) {
-    operation = TouchOperation{.held = context.engine.held_jobs(context.session)};
+    operation = TouchOperation{.jobs = context.engine.held_jobs(context.session)};
   }
-  auto& [held, next, touched] = std::get<TouchOperation>(operation);
+  auto& [jobs, next, touched] = std::get<TouchOperation>(operation);
   const std::size_t end =
-      std::min<std::size_t>(held.size(), next + context.engine.limits().work_per_turn);
+      std::min<std::size_t>(jobs.size(), next + context.engine.limits().work_per_turn);
   for (; next < end; ++next) {
-    if (context.engine.touch(context.session, context.now, held[next])) ++touched;
+    if (context.engine.touch(context.session, context.now, jobs[next])) ++touched;
   }
-  if (next < held.size()) return Unfinished{};
+  if (next < jobs.size()) return Unfinished{};
   return Number{"TOUCHED_ALL", touched};
 }
 

@@ -81,7 +81,7 @@ void Conversation::body_received(std::size_t count) {
 }
 
 void Conversation::half_close() {
-  peer_is_gone_ = true;
+  may_wait_ = false;
   if (std::exchange(parked_, false)) return work();
   if (!waiting_) return;
   end_wait();
@@ -101,7 +101,7 @@ void Conversation::end_input() {
 }
 
 void Conversation::stop_waiting() {
-  peer_is_gone_ = true;
+  may_wait_ = false;
   if (std::exchange(parked_, false)) quit_ = true;
   if (!waiting_) return;
   service_.engine().cancel_wait(session_);
@@ -233,7 +233,7 @@ std::size_t Conversation::take(std::string_view input) {
 }
 
 // True: the log is congested. Called before a step that may emit a fact.
-inline bool Conversation::held_by_log() {
+inline bool Conversation::must_wait_for_log() {
   if (!service_.log().congested()) return false;
   stop_ = Stop::congested;
   return true;
@@ -253,7 +253,7 @@ bool Conversation::may_go_on() {
     stop_ = Stop::output;
     return false;
   }
-  if (slice && running_.row->may_emit_facts && held_by_log()) return false;
+  if (slice && running_.row->may_emit_facts && must_wait_for_log()) return false;
   stop_ = Stop::budget;
   return budget_ > 0;
 }
@@ -336,7 +336,7 @@ std::size_t Conversation::take_body_end(std::string_view input) {
     reply_word(word::kExpectedCrlf);
     return 0;
   }
-  if (incoming_.refusal.empty() && held_by_log()) return 0;
+  if (incoming_.refusal.empty() && must_wait_for_log()) return 0;
   stage_ = Stage::line;
   if (!incoming_.refusal.empty()) {
     reply_word(incoming_.refusal);
@@ -391,7 +391,7 @@ bool Conversation::run_line(std::string_view line) {
     return true;
   }
   const bool has_body = command->begin_body != nullptr;
-  if (command->may_emit_facts && !has_body && held_by_log()) return false;
+  if (command->may_emit_facts && !has_body && must_wait_for_log()) return false;
   running_.row = command;
   service_.count(*command);
   if (principal_ != nullptr) [[unlikely]] {
@@ -432,7 +432,7 @@ Context Conversation::context() {
           .session = session_,
           .now = service_.now(),
           .body = {},
-          .peer_is_gone = peer_is_gone_};
+          .may_wait = may_wait_};
 }
 
 // True: the arguments may refer to text.

@@ -177,7 +177,7 @@ class Conversation {
   std::size_t take(std::string_view input);
   bool may_go_on();
   std::size_t output_bound() const;
-  [[gnu::always_inline]] bool held_by_log();
+  [[gnu::always_inline]] bool must_wait_for_log();
   [[gnu::cold]] std::size_t take_first_line(std::string_view input);
   std::size_t take_line(std::string_view input);
   std::size_t take_body(std::string_view input);
@@ -229,7 +229,7 @@ class Conversation {
   bool owes_drained_ = false;       // the word that announces it, after the command in slices
   bool writes_plain_text_ = true;   // neither shows_tubes_ nor a writer_
   bool parked_ = false;
-  bool peer_is_gone_ = false;
+  bool may_wait_ = true;
   bool input_ended_ = false;
   bool quit_ = false;
   bool foreign_ = false;         // is_foreign()

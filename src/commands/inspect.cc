@@ -49,7 +49,7 @@ Answer peek_reserved(Context& context, const NoArguments&) {
 }
 
 Answer wait_for_job(Context& context, const WaitArguments& arguments) {
-  const Duration limit = context.peer_is_gone ? Duration::zero() : Duration(arguments.timeout);
+  const Duration limit = context.may_wait ? Duration(arguments.timeout) : Duration::zero();
   auto notice =
       context.engine.wait_for_job(context.session, context.now, arguments.id, {.limit = limit});
   if (!notice) return Waiting{};

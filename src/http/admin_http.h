@@ -27,8 +27,8 @@ class AdminHttpHost {
   // The reason why clients are not served here, in a few words. Empty: they are: the server leads
   // its cluster, or is in none.
   virtual std::string_view not_leader() const = 0;
-  // A connection from `peer` was closed before its TLS handshake was done.
-  virtual void on_handshake_failed(const std::string& peer, std::string_view reason) = 0;
+  // A connection from `address` was closed before its TLS handshake was done.
+  virtual void on_handshake_failed(const std::string& address, std::string_view reason) = 0;
 
  protected:
   ~AdminHttpHost() = default;
@@ -69,8 +69,8 @@ class AdminHttp final : public loop::HttpOwner {
  private:
   loop::HttpReply respond(const loop::HttpRequest& request) override;
   void on_http_error(const std::string& reason) override;
-  void on_handshake_failed(const std::string& peer, std::string_view reason) override {
-    host_.on_handshake_failed(peer, reason);
+  void on_handshake_failed(const std::string& address, std::string_view reason) override {
+    host_.on_handshake_failed(address, reason);
   }
   loop::HttpResponse page(std::string_view path);
   loop::HttpResponse metrics();

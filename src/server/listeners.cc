@@ -313,8 +313,8 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
     if (admittance != Admittance::admitted) return all_.hold(std::move(channel));
     host_.on_connection(std::move(channel), {.listen = listen_, .certificate = peer});
   }
-  void on_handshake_failed(const std::string& peer, std::string_view reason) override {
-    host_.on_handshake_failed(peer, reason);
+  void on_handshake_failed(const std::string& address, std::string_view reason) override {
+    host_.on_handshake_failed(address, reason);
   }
 
   Listeners& all_;

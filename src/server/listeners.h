@@ -42,8 +42,8 @@ class ConnectionHost {
   // `refused` connections were refused for this reason; 0: none could be accepted, not even for
   // that.
   virtual void on_accept_error(const std::string& reason, std::uint64_t refused) = 0;
-  // A connection from `peer` was closed before its TLS handshake was done.
-  virtual void on_handshake_failed(const std::string& peer, std::string_view reason) = 0;
+  // A connection from `address` was closed before its TLS handshake was done.
+  virtual void on_handshake_failed(const std::string& address, std::string_view reason) = 0;
 
  protected:
   ~ConnectionHost() = default;

@@ -187,11 +187,11 @@ void Server::on_connection(std::unique_ptr<loop::Channel> channel,
   scheduler_.mark_dirty(client);
 }
 
-void Server::on_handshake_failed(const std::string& peer, std::string_view reason) {
+void Server::on_handshake_failed(const std::string& address, std::string_view reason) {
   scheduler_.begin_tick();
   service_.counters().count(stats::Counter::failed_handshake);
   log_.limited(Log::Level::info, service_.tick_time(), "TLS handshake failed",
-               {{"address", peer}, {"reason", reason}});
+               {{"address", address}, {"reason", reason}});
 }
 
 void Server::on_accept_error(const std::string& reason, std::uint64_t refused) {

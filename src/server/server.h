@@ -95,7 +95,7 @@ class Server final : public serving::TickHost,
   Admittance admits_connection() override;
   void on_connection(std::unique_ptr<loop::Channel> channel,
                      const serving::ConnectionOrigin& origin) override;
-  void on_handshake_failed(const std::string& peer, std::string_view reason) override;
+  void on_handshake_failed(const std::string& address, std::string_view reason) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
   void begin_tick() override { scheduler_.begin_tick(); }
   std::string_view unready() const override;

@@ -165,14 +165,14 @@ void Client::update_interest() {
     state_ = State::lingering;
     channel_->end_output();
   }
-  channel_->want(wants_input() && !is_held_back(), has_unsent());
+  channel_->want(wants_input() && !is_input_paused(), has_unsent());
 }
 
 bool Client::wants_input() const {
   return finishing() ? state_ == State::lingering : conversation_.wants_input();
 }
 
-bool Client::is_held_back() const {
+bool Client::is_input_paused() const {
   return !finishing() && conversation_.wants_input() && !host_.takes_input();
 }
 

@@ -46,7 +46,7 @@ class ClientHost {
 struct QueuedIn {
   bool dirty = false;
   bool gated = false;
-  bool held = false;
+  bool paused = false;
   bool congested = false;
   bool deferred = false;
 };
@@ -66,8 +66,8 @@ class Client final : public loop::ChannelOwner {
   commands::Conversation& conversation() { return conversation_; }
   const commands::Conversation& conversation() const { return conversation_; }
 
-  // The address of the peer, for the log.
-  std::string peer() const { return channel_->peer(); }
+  // The address of the client, for the log.
+  std::string address() const { return channel_->peer(); }
 
   // Sends the replies that are durable, until the kernel takes no more. True if it took something.
   // O(bytes sent).
@@ -77,7 +77,7 @@ class Client final : public loop::ChannelOwner {
   // Replies wait until the log makes durable what they acknowledge.
   bool is_gated() const { return gate_.holds(); }
   // The client would be read from if the host took input.
-  bool is_held_back() const;
+  bool is_input_paused() const;
   // True if bytes have been received since the last call.
   bool take_received() { return std::exchange(received_, false); }
   // Asks the channel for what the conversation can use now.

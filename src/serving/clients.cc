@@ -54,7 +54,7 @@ void Clients::close_done(Client& client) {
   }
   if (!client.conversation().is_foreign()) return close(client, "done");
   log_.limited(Log::Level::warning, service_.tick_time(), "closing a client",
-               {{"address", os::peer_word(client.peer())}, {"reason", "it speaks HTTP or TLS"}});
+               {{"address", os::peer_word(client.address())}, {"reason", "it speaks HTTP or TLS"}});
   close(client, "foreign_protocol");
 }
 
@@ -82,13 +82,13 @@ bool Clients::finish_last() {
 commands::ClientDetails Clients::describe(SessionId session) const {
   const Client* client = find(session);
   if (client == nullptr) return {};
-  return {.address = os::peer_word(client->peer()),
+  return {.address = os::peer_word(client->address()),
           .idle = service_.tick_time() - client->timeouts.last_active};
 }
 
-void Clients::close_overdue(bool held) {
+void Clients::close_overdue(bool paused) {
   const Time now = service_.tick_time();
-  if (held) timeouts_.restart_input(now);
+  if (paused) timeouts_.restart_input(now);
   for (const auto& [client, reason] : timeouts_.overdue(now)) {
     if (reason == ClientTimeouts::Reason::handshake) {
       service_.counters().count(stats::Counter::client_handshake);
@@ -96,7 +96,7 @@ void Clients::close_overdue(bool held) {
       continue;
     }
     const bool idle = reason == ClientTimeouts::Reason::idle;
-    if (idle && held) {
+    if (idle && paused) {
       timeouts_.restart_idle(*client, now);
       continue;
     }

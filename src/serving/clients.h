@@ -72,9 +72,9 @@ class Clients {
   bool finish_last();
 
   ClientTimeouts& timeouts() { return timeouts_; }
-  // Closes the clients that have reached a time limit. `held`: no client is read from at the
+  // Closes the clients that have reached a time limit. `paused`: no client is read from at the
   // moment, so that input may wait in the kernel: none is idle. O(due).
-  void close_overdue(bool held);
+  void close_overdue(bool paused);
 
   // A client has `bytes` of unread replies now.
   void count_output(Client& client, std::size_t bytes) {

@@ -55,13 +55,13 @@ void Scheduler::end_tick() {
     gated_.take_all(clients_, [this](Client& client) { serve(client); });
   }
   serve_clients();
-  hold_input(input_must_wait());
+  pause_input(input_must_wait());
   if (!congested_.empty()) resume_congested();
   arm_timers();
   // Clients that were closed have given jobs back after the flush.
   const bool appended_since = log.appended() != flushed;
-  tick_.set_deferred_work(log_has_more || appended_since || (!deferred_.empty() && !input_held_) ||
-                          service_.may_remove_pending());
+  tick_.set_deferred_work(log_has_more || appended_since ||
+                          (!deferred_.empty() && !input_paused_) || service_.may_remove_pending());
   if (in_tick_ && !frozen_) host_.tick_ended();
   in_tick_ = false;
 }
@@ -93,7 +93,7 @@ void Scheduler::serve(Client& client) {
     defer(client);
   }
   if (client.is_gated()) gated_.add(client);
-  if (client.is_held_back()) held_.add(client);
+  if (client.is_input_paused()) paused_.add(client);
   client.update_interest();
 }
 
@@ -103,11 +103,11 @@ bool Scheduler::input_must_wait() const {
   return !gated_.empty() && clients_.output_bytes() > clients_.output_memory() / 2;
 }
 
-void Scheduler::hold_input(bool hold) {
-  const bool held = std::exchange(input_held_, hold);
-  if (hold) return;
-  if (held) clients_.timeouts().restart_input(service_.tick_time());
-  held_.take_all(clients_, [](Client& client) { client.update_interest(); });
+void Scheduler::pause_input(bool pause) {
+  const bool was_paused = std::exchange(input_paused_, pause);
+  if (pause) return;
+  if (was_paused) clients_.timeouts().restart_input(service_.tick_time());
+  paused_.take_all(clients_, [](Client& client) { client.update_interest(); });
 }
 
 // Commands that wait for the log continue in the next tick, once it takes facts again.
@@ -152,7 +152,7 @@ Time Scheduler::log_time() {
 
 void Scheduler::close_overdue() {
   begin_tick();
-  clients_.close_overdue(input_held_);
+  clients_.close_overdue(input_paused_);
 }
 
 void Scheduler::arm_timers() {

@@ -16,8 +16,8 @@
 //      iteration of the loop has at most two ticks, one before the poll and one after it.
 //
 // A client waits in at most one place for each reason, and each reason is a queue (client_queue.h):
-// `dirty` until the end of the tick, `gated` until the log is durable, `held` until input is taken
-// again, `congested` until the log takes facts again, `deferred` until its next quantum.
+// `dirty` until the end of the tick, `gated` until the log is durable, `paused` until input is
+// taken again, `congested` until the log takes facts again, `deferred` until its next quantum.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ class Scheduler final : public ClientHost {
 
   void begin_tick() override;
   void mark_dirty(Client& client) override;
-  bool takes_input() const override { return !input_held_ && !input_must_wait(); }
+  bool takes_input() const override { return !input_paused_ && !input_must_wait(); }
   void defer(Client& client) override { deferred_.add(client); }
 
   // Serves all clients at the end of this tick.
@@ -93,7 +93,7 @@ class Scheduler final : public ClientHost {
   void serve_clients();
   void serve(Client& client);
   bool input_must_wait() const;
-  void hold_input(bool hold);
+  void pause_input(bool pause);
   void resume_congested();
   void resume_deferred();
   void charge(Client& client);
@@ -107,11 +107,11 @@ class Scheduler final : public ClientHost {
   bool winding_down_ = false;
   bool frozen_ = false;
   bool log_advanced_ = false;
-  bool input_held_ = false;
+  bool input_paused_ = false;
   std::vector<SessionId> notified_;
   ClientQueue dirty_{&QueuedIn::dirty};
   ClientQueue gated_{&QueuedIn::gated};
-  ClientQueue held_{&QueuedIn::held};
+  ClientQueue paused_{&QueuedIn::paused};
   ClientQueue congested_{&QueuedIn::congested};
   DeferredClients deferred_;
   loop::Tick tick_;

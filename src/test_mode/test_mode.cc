@@ -403,7 +403,7 @@ Answer TestMode::run(const Command& row, Context& context, const ArgumentStorage
                      Operation& operation) {
   if (std::holds_alternative<TestOperation>(operation)) {
     // It hung until a reset, or until its client gave up.
-    if (context.peer_is_gone) return protocol::Close{};
+    if (!context.may_wait) return protocol::Close{};
     return Status{word::kInternalError};
   }
   if (!commands::in_progress(operation) && context.session != control_) {
@@ -447,7 +447,7 @@ Answer TestMode::meet(const Faults::Fault& fault, const Context& context, Operat
 
 Answer TestMode::await(Context& context, Event event, std::uint64_t count, Time until) {
   if (events_.count(event) >= count) return protocol::Number{"AWAITED", events_.count(event)};
-  if (context.peer_is_gone || until <= service_.tick_time()) return Status{word::kTimedOut};
+  if (!context.may_wait || until <= service_.tick_time()) return Status{word::kTimedOut};
   awaiting_.push_back({context.session, until});
   service_.conversations().at(context.session).park();
   return protocol::Unfinished{};

@@ -28,7 +28,7 @@ class Caller {
             .session = session_,
             .now = talk_.service.now(),
             .body = Bytes::copy_of(body),
-            .peer_is_gone = true};
+            .may_wait = false};
   }
   template <class Arguments>
   Answer call(Answer (*handler)(Context&, const Arguments&), const Arguments& arguments,
@@ -78,7 +78,7 @@ TEST_CASE("a reserve that waits says so, and its notice is answered later") {
   Talk talk;
   Caller caller(talk);
   Context context = caller.context();
-  context.peer_is_gone = false;
+  context.may_wait = true;
   CHECK(reserve(context, {}) == Answer(Waiting{}));
   CHECK(answer_of({.session = 0, .kind = engine::Notice::Kind::timed_out, .job = 0, .body = {}}) ==
         Answer(Status{word::kTimedOut}));

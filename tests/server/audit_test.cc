@@ -82,7 +82,7 @@ TEST_CASE("a client that is closed within a command in slices is named with its 
   serving::Client& client = server.connect();
   for (int i = 0; i < 5; ++i) run(client, "put 0 100 60 1\r\nx\r\n");
   client.conversation().receive("kick 5\r\n");
-  const std::string address = client.peer();
+  const std::string address = client.address();
   REQUIRE(!address.empty());
   server.clients.close(client, "test");
   const auto lines = server.lines_with("admin command");

@@ -72,11 +72,11 @@ TEST_CASE("a client that is added while all are taken stays queued") {
 TEST_CASE("neither a closed client is taken, nor a client that reuses its session id") {
   TwoClients clients;
   auto& [server, a, b, sessions] = clients;
-  ClientQueue queue(&QueuedIn::held);
+  ClientQueue queue(&QueuedIn::paused);
   queue.add(a.client);
   queue.add(b.client);
   sessions.clients[a.client.session()] = &b.client;  // reused; its flag is that of another entry
-  b.client.queued.held = false;
+  b.client.queued.paused = false;
   CHECK(queue.take_first(sessions) == nullptr);
   sessions.clients.clear();
   CHECK(queue.take_first(sessions) == nullptr);

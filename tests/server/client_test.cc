@@ -241,9 +241,9 @@ TEST_CASE("a client is held back while input is not accepted") {
   TestServer server;
   TestClient remote(server);
   server.host.reads = false;
-  CHECK(remote.client.is_held_back());
+  CHECK(remote.client.is_input_paused());
   server.host.reads = true;
-  CHECK_FALSE(remote.client.is_held_back());
+  CHECK_FALSE(remote.client.is_input_paused());
 }
 
 TEST_CASE("a reply that is not durable yet is held back, and does not count as unsent") {
