@@ -56,7 +56,7 @@ void Conversation::refuse_first_line(std::string_view name) {
   const Command* command = find_command(name);
   audit(AuditEvent::What::unauthorized, command == nullptr ? std::string_view() : command->name);
   quit_ = refused_ = true;
-  reply_word(word::kUnauthorized);
+  replies_.write(word::kUnauthorized);
 }
 
 void Conversation::audit(AuditEvent::What what, std::string_view command) const {
@@ -135,7 +135,7 @@ Answer Conversation::grant(Granted granted) {
 void Conversation::refuse() {
   TUBED_ASSERT(awaits_refusal_);
   awaits_refusal_ = false;
-  reply_word(word::kUnauthorized);
+  replies_.write(word::kUnauthorized);
 }
 
 // --- Rights
@@ -148,7 +148,7 @@ bool Conversation::is_allowed() {
   const Ruling ruling = authorize(context, row, running_.arguments);
   if (ruling.refusal.empty()) return true;
   if (row.begin_body == nullptr) {
-    reply_word(ruling.refusal);
+    replies_.write(ruling.refusal);
     return false;
   }
   const std::uint32_t bytes = row.named(running_.arguments).body_bytes;
@@ -179,7 +179,7 @@ bool Conversation::is_still_allowed() {
     service_.engine().take_back(session_, context.now, batch->first.id, service_);
   }
   audit_unfinished();
-  reply_word(ruling.refusal);
+  replies_.write(ruling.refusal);
   end_operation();
   return false;
 }

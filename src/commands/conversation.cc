@@ -33,7 +33,7 @@ constexpr std::size_t kListAheadBytes = 128 * 1024;
 }  // namespace
 
 Conversation::Conversation(Service& service)
-    : service_(service), session_(service.engine().open()) {
+    : service_(service), session_(service.engine().open()), replies_(service, session_) {
   service_.conversations().opened(session_, *this);
   service_.counters().count(stats::Counter::connection);
 }
@@ -120,7 +120,7 @@ void Conversation::has_drained() {
   if (in_progress(running_.operation)) {
     owes_drained_ = true;
   } else {
-    reply_word(word::kDrained);
+    replies_.write(word::kDrained);
   }
 }
 
@@ -155,8 +155,8 @@ bool Conversation::in_body() const {
 }
 
 bool Conversation::idle() const {
-  return !waiting_ && !in_progress(running_.operation) && !waits_for_log() && replies_.empty() &&
-         !service_.engine().holds_jobs(session_);
+  return !waiting_ && !in_progress(running_.operation) && !waits_for_log() &&
+         replies_.buffer().empty() && !service_.engine().holds_jobs(session_);
 }
 
 // --- Work
@@ -274,7 +274,7 @@ std::size_t Conversation::take_line(std::string_view input) {
     if (input.size() < longer) {
       stop_ = Stop::starved;
     } else if (end_foreign_protocol(input)) {
-      reply_word(word::kBadFormat);
+      replies_.write(word::kBadFormat);
       return 0;
     } else if (!run_auth(input.substr(0, input.find(' ')), {})) {
       stage_ = Stage::skipped_line;
@@ -316,7 +316,7 @@ std::size_t Conversation::take_dropped(std::string_view input) {
   incoming_.left -= count;
   if (incoming_.left == 0) {
     stage_ = Stage::line;
-    if (!incoming_.refusal.empty()) reply_word(incoming_.refusal);
+    if (!incoming_.refusal.empty()) replies_.write(incoming_.refusal);
   } else {
     stop_ = Stop::starved;
   }
@@ -333,13 +333,13 @@ std::size_t Conversation::take_body_end(std::string_view input) {
     stage_ = Stage::skipped_line;
     abandon_body();
     service_.counters().count(stats::Counter::expected_crlf);
-    reply_word(word::kExpectedCrlf);
+    replies_.write(word::kExpectedCrlf);
     return 0;
   }
   if (incoming_.refusal.empty() && must_wait_for_log()) return 0;
   stage_ = Stage::line;
   if (!incoming_.refusal.empty()) {
-    reply_word(incoming_.refusal);
+    replies_.write(incoming_.refusal);
   } else if (principal_ == nullptr || is_still_allowed()) [[likely]] {
     run_command();
   }
@@ -354,7 +354,7 @@ std::size_t Conversation::take_skipped_line(std::string_view input) {
     return input.empty() || input.back() != kLineEnd.front() ? input.size() : input.size() - 1;
   }
   stage_ = Stage::line;
-  if (!line_reply_.empty()) reply_word(std::exchange(line_reply_, {}));
+  if (!line_reply_.empty()) replies_.write(std::exchange(line_reply_, {}));
   return end + kLineEnd.size();
 }
 
@@ -380,7 +380,7 @@ bool Conversation::run_line(std::string_view line) {
     if (run_auth(name, text)) return true;
     end_foreign_protocol(line);
     service_.counters().count(stats::Counter::unknown_command);
-    reply_word(word::kUnknownCommand);
+    replies_.write(word::kUnknownCommand);
     return true;
   }
   const bool fits = has_text ? command->text_rule != TextRule::none
@@ -421,7 +421,7 @@ void Conversation::refuse_line(const Command* command, std::string_view text) {
   BodySize size;
   const bool has_body = command != nullptr && command->begin_body != nullptr;
   service_.counters().count(stats::Counter::bad_format);
-  reply_word(word::kBadFormat);
+  replies_.write(word::kBadFormat);
   if (has_body && salvage_body_size(text, command->fields_before_size, size))
     drop_body(size.bytes, {});
 }
@@ -462,33 +462,11 @@ void Conversation::abandon_body() {
   incoming_.bytes = Bytes();
 }
 
-[[gnu::always_inline]] inline void Conversation::reply(const Answer& answer) {
-  if (!writes_plain_text_) [[unlikely]]
-    return reply_in_other_form(answer);
-  render(answer, replies_);
-}
-
-// A reply of one word that no handler has made.
-void Conversation::reply_word(std::string_view word) {
-  if (!writes_plain_text_) [[unlikely]]
-    return reply_in_other_form(Status{word});
-  replies_.line(word);
-}
-
-void Conversation::reply_in_other_form(const Answer& answer) {
-  if (writer_ != nullptr) return writer_->write(answer, replies_);
-  const auto tube_of = [this](JobId id) {
-    const engine::Engine& engine = service_.engine();
-    return engine.tube_of_held(session_, id).value_or(engine.tube_of(id));
-  };
-  render_with_tubes(answer, tube_of, replies_);
-}
-
 void Conversation::run_command() {
   Context context = this->context();
   context.body = std::move(incoming_.bytes);
   const Answer answer = running_.row->run(context, running_.arguments, running_.operation);
-  reply(answer);
+  replies_.write(answer);
   if (!is_whole_reply(answer) && !ends_command(answer)) return;
   if (principal_ != nullptr) [[unlikely]]
     audit_ran(answer);
@@ -498,7 +476,7 @@ void Conversation::run_command() {
 // After its answer.
 void Conversation::end_operation() {
   running_.operation = {};
-  if (std::exchange(owes_drained_, false)) reply_word(word::kDrained);
+  if (std::exchange(owes_drained_, false)) replies_.write(word::kDrained);
 }
 
 // For an answer that is not a whole reply. True: the command has ended.
@@ -544,8 +522,8 @@ bool Conversation::restart() {
 }
 
 void Conversation::reply_timed_out() {
-  if (waits_for_batch_) return reply(JobBatch());
-  reply_word(word::kTimedOut);
+  if (waits_for_batch_) return replies_.write(JobBatch());
+  replies_.write(word::kTimedOut);
 }
 
 bool Conversation::answer(const engine::Notice& notice) {
@@ -559,7 +537,7 @@ bool Conversation::answer(const engine::Notice& notice) {
   if (notice.kind == engine::Notice::Kind::timed_out) {
     reply_timed_out();
   } else {
-    reply(answer_of(notice));
+    replies_.write(answer_of(notice));
   }
   if (working_) return false;
   // Input that was pipelined after the reserve can be run now.

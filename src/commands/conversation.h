@@ -31,8 +31,8 @@
 
 #include "commands/command.h"
 #include "commands/input_buffer.h"
+#include "commands/replies.h"
 #include "commands/service.h"
-#include "protocol/reply.h"
 
 namespace tubed::commands {
 
@@ -103,11 +103,6 @@ class Conversation {
   // The command that is running has cost this much work beyond one command.
   void spend(std::uint32_t work) { budget_ -= std::min(work, budget_); }
 
-  // The lines of jobs show their tubes from now on, or do not [set-caps].
-  void show_tubes(bool shown) {
-    shows_tubes_ = shown;
-    writes_plain_text_ = !shown && writer_ == nullptr;
-  }
   // Whether has_drained() sends a line [set-caps].
   void announce_drained(bool announced) { announces_drained_ = announced; }
   // Drain mode has ended the server, and the client is about to be closed.
@@ -115,12 +110,8 @@ class Conversation {
   // Reports the admin command in slices that is not finished, if there is one. Its host calls this
   // while it still knows the address of the client; otherwise the end of the conversation does.
   [[gnu::cold]] void audit_unfinished();
-  // Answers are written by `writer` from now on, which outlives the conversation or is replaced
-  // before it ends; null: as protocol text.
-  void set_writer(protocol::AnswerWriter* writer) {
-    writer_ = writer;
-    writes_plain_text_ = !shows_tubes_ && writer == nullptr;
-  }
+  void show_tubes(bool shown) { replies_.show_tubes(shown); }
+  void set_writer(protocol::AnswerWriter* writer) { replies_.set_writer(writer); }
 
   // The answer to a token. Called by the handler of `auth`.
   Answer authenticate(std::string_view token);
@@ -148,8 +139,8 @@ class Conversation {
   // memory.
   bool idle() const;
 
-  protocol::ReplyBuffer& replies() { return replies_; }
-  const protocol::ReplyBuffer& replies() const { return replies_; }
+  protocol::ReplyBuffer& replies() { return replies_.buffer(); }
+  const protocol::ReplyBuffer& replies() const { return replies_.buffer(); }
 
   // Takes the engine's answer to the reserve or wait. True: the conversation is not running at this
   // moment, so its client has to be served to send the reply.
@@ -202,9 +193,6 @@ class Conversation {
   [[gnu::cold]] void audit_ran(const Answer& answer);
   [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
   [[gnu::cold]] [[gnu::noinline]] bool is_still_allowed();
-  void reply(const Answer& answer);
-  [[gnu::cold]] [[gnu::noinline]] void reply_in_other_form(const Answer& answer);
-  void reply_word(std::string_view word);
   void reply_timed_out();
   void end_wait();
   bool ends_command(const Answer& answer);
@@ -214,7 +202,7 @@ class Conversation {
   Service& service_;
   SessionId session_;
   std::unique_ptr<Principal> principal_;
-  protocol::ReplyBuffer replies_;
+  Replies replies_;
   InputBuffer pending_;  // input not consumed yet
   std::size_t counted_input_ = 0;
 
@@ -224,10 +212,8 @@ class Conversation {
   bool waiting_ = false;
   bool waits_for_batch_ = false;    // of a reserve-batch, while waiting_
   bool waits_until_input_ = false;  // of a reserve-with-abort, while waiting_
-  bool shows_tubes_ = false;        // set-caps
   bool announces_drained_ = false;  // set-caps
   bool owes_drained_ = false;       // the word that announces it, after the command in slices
-  bool writes_plain_text_ = true;   // neither shows_tubes_ nor a writer_
   bool parked_ = false;
   bool may_wait_ = true;
   bool input_ended_ = false;
@@ -254,7 +240,6 @@ class Conversation {
   // To which running_.arguments may refer while a body arrives, and between two slices.
   std::string kept_text_;
   std::string_view line_reply_;  // the answer at the end of a line that is being skipped
-  protocol::AnswerWriter* writer_ = nullptr;
 };
 
 }  // namespace tubed::commands
