@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/planted.h"
+#include "commands/audit.h"
 #include "commands/authorization.h"
 #include "commands/conversation.h"
 #include "commands/handlers.h"
@@ -54,43 +55,11 @@ std::size_t Conversation::take_first_line(std::string_view input) {
 
 void Conversation::refuse_first_line(std::string_view name) {
   const Command* command = find_command(name);
-  audit(AuditEvent::What::unauthorized, command == nullptr ? std::string_view() : command->name);
-  quit_ = refused_ = true;
+  audit(context(), AuditEvent::What::unauthorized,
+        command == nullptr ? std::string_view() : command->name, {});
+  principal_->refuse();
+  quit_ = true;
   replies_.write(word::kUnauthorized);
-}
-
-void Conversation::audit(AuditEvent::What what, std::string_view command) const {
-  const ActiveRole* role = principal_->role();
-  service_.host().audit({.what = what,
-                         .session = session_,
-                         .command = command,
-                         .tube = {},
-                         .principal = principal_->name(),
-                         .role = role == nullptr ? std::string_view() : role->role().name});
-}
-
-// The command whose answer was just made, if it is one of administrators.
-void Conversation::audit_ran(const Answer& answer) {
-  if (running_.row->access != Access::admin) return;
-  std::string_view reply = "OK";  // of a block
-  std::optional<std::uint64_t> jobs;
-  if (const auto* status = std::get_if<Status>(&answer)) reply = status->word;
-  if (const auto* number = std::get_if<Number>(&answer)) {
-    reply = number->word;
-    jobs = number->value;
-  }
-  commands::audit_ran(context(), *running_.row, running_.arguments, reply, jobs);
-}
-
-// A command in slices has changed some jobs already.
-void Conversation::audit_unfinished() {
-  if (principal_ == nullptr) return;
-  std::optional<std::uint64_t> jobs;
-  if (const auto* one = std::get_if<JobsOperation>(&running_.operation)) jobs = one->done;
-  if (const auto* one = std::get_if<MoveOperation>(&running_.operation)) jobs = one->done;
-  if (!jobs || running_.row->access != Access::admin) return;
-  commands::audit_ran(context(), *running_.row, running_.arguments, {}, jobs);
-  running_.operation = {};
 }
 
 // --- Tokens
@@ -101,40 +70,44 @@ bool Conversation::run_auth(std::string_view name, std::string_view text) {
   running_.row = &row;
   row.parse(text, running_.arguments);
   run_command();
+  if (principal_->is_refused()) {
+    quit_ = true;
+  } else {
+    stage_ = Stage::line;
+  }
   return true;
 }
 
-Answer Conversation::authenticate(std::string_view token) {
-  Authentication result = service_.host().authenticate(token, session_);
-  if (auto* granted = std::get_if<Granted>(&result)) return grant(std::move(*granted));
-  audit(AuditEvent::What::unauthorized, auth_command().name);
-  quit_ = refused_ = true;
-  awaits_refusal_ = std::holds_alternative<RefusedLater>(result);
-  if (awaits_refusal_) return Close{};
-  return Status{word::kUnauthorized};
-}
-
-Answer Conversation::grant(Granted granted) {
-  const bool same = granted.role == principal_->role();
-  if (granted.role != nullptr && !same && granted.role->is_full()) {
-    service_.host().audit({.what = AuditEvent::What::role_full,
-                           .session = session_,
-                           .command = auth_command().name,
-                           .tube = {},
-                           .principal = granted.name,
-                           .role = granted.role->role().name});
-    quit_ = refused_ = true;
+Answer auth(Context& context, const AuthArguments& arguments) {
+  Principal& principal = *context.principal();
+  ServiceHost& host = context.service.host();
+  Authentication result = host.authenticate(arguments.token.text, context.session);
+  auto* granted = std::get_if<Granted>(&result);
+  if (granted == nullptr) {
+    audit(context, AuditEvent::What::unauthorized, auth_command().name, {});
+    principal.refuse(std::holds_alternative<RefusedLater>(result));
+    if (principal.awaits_refusal()) return Close{};
+    return Status{word::kUnauthorized};
+  }
+  ActiveRole* role = granted->role;
+  if (role != nullptr && role != principal.role() && role->is_full()) {
+    host.audit({.what = AuditEvent::What::role_full,
+                .session = context.session,
+                .command = auth_command().name,
+                .tube = {},
+                .principal = granted->name,
+                .role = role->role().name});
+    principal.refuse();
     return Status{word::kOutOfMemory};
   }
-  principal_->authenticate(granted.role, std::move(granted.name));
-  service_.count(auth_command());
-  stage_ = Stage::line;
+  principal.authenticate(role, std::move(granted->name));
+  context.service.count(auth_command());
   return Status{word::kAuthenticated};
 }
 
 void Conversation::refuse() {
-  TUBED_ASSERT(awaits_refusal_);
-  awaits_refusal_ = false;
+  TUBED_ASSERT(awaits_refusal());
+  principal_->refuse();
   replies_.write(word::kUnauthorized);
 }
 
@@ -190,6 +163,17 @@ bool Conversation::rights_changed() {
   waiting_ = false;
   stop_ = pending_.empty() ? Stop::starved : Stop::budget;
   return true;
+}
+
+// A command in slices has changed some jobs already.
+void Conversation::audit_unfinished() {
+  if (principal_ == nullptr) return;
+  std::optional<std::uint64_t> jobs;
+  if (const auto* one = std::get_if<JobsOperation>(&running_.operation)) jobs = one->done;
+  if (const auto* one = std::get_if<MoveOperation>(&running_.operation)) jobs = one->done;
+  if (!jobs || running_.row->access != Access::admin) return;
+  commands::audit_unfinished(context(), *running_.row, running_.arguments, *jobs);
+  running_.operation = {};
 }
 
 }  // namespace tubed::commands

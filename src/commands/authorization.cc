@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "commands/audit.h"
 #include "commands/conversation.h"
 #include "commands/service.h"
 
@@ -13,16 +14,6 @@ using namespace protocol;
 namespace {
 
 using What = AuditEvent::What;
-
-void audit(const Context& context, What what, std::string_view command, std::string_view tube) {
-  const ActiveRole* role = context.principal()->role();
-  context.service.host().audit({.what = what,
-                                .session = context.session,
-                                .command = command,
-                                .tube = tube,
-                                .principal = context.principal()->name(),
-                                .role = role == nullptr ? std::string_view() : role->role().name});
-}
 
 // The first of the tubes that the role may not use; empty: it may use all.
 std::string_view first_denied(const Role& role, const Named& named) {
@@ -165,24 +156,6 @@ Ruling authorize(Context& context, const Command& command, const ArgumentStorage
   return {};
 }
 
-void audit_ran(const Context& context, const Command& command, const ArgumentStorage& arguments,
-               std::string_view reply, std::optional<std::uint64_t> jobs) {
-  const Principal& principal = *context.principal();
-  const ActiveRole* role = principal.role();
-  const Named named = command.named(arguments);
-  const bool of_a_job = command.concerns == Concerns::job;
-  context.service.host().audit({.what = What::ran,
-                                .session = context.session,
-                                .command = command.name,
-                                .tube = principal.audited_tube(),
-                                .principal = principal.name(),
-                                .role = role == nullptr ? std::string_view() : role->role().name,
-                                .to = named.tubes[of_a_job ? 0 : 1],
-                                .job = named.job,
-                                .reply = reply,
-                                .jobs = jobs});
-}
-
 Ruling authorize_again(Context& context, const Command& command, const ArgumentStorage& arguments) {
   const ActiveRole* active = context.principal()->role();
   if (active == nullptr || TUBED_PLANTED(authorised_at_its_line_only)) return {};
@@ -212,10 +185,6 @@ bool is_hidden(const Context& context, JobId job) {
   if (role == nullptr || role->tubes.empty()) return false;
   const std::string_view tube = context.engine.tube_of(job);
   return !tube.empty() && !may_use(*role, tube);
-}
-
-void audit_hidden(const Context& context, std::string_view command, std::string_view tube) {
-  audit(context, What::hidden, command, tube);
 }
 
 }  // namespace tubed::commands

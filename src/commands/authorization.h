@@ -50,15 +50,4 @@ const Role* role_of(const Context& context);
 
 // True: there is such a job, and the role may not use its tube.
 bool is_hidden(const Context& context, JobId job);
-// Reports that a command of the family admin has run, with the word and the number of its answer.
-// `reply` is empty: the conversation closes before the command has ended. Precondition: authorize()
-// has allowed it.
-[[gnu::cold]] void audit_ran(const Context& context, const Command& command,
-                             const ArgumentStorage& arguments, std::string_view reply,
-                             std::optional<std::uint64_t> jobs);
-
-// Reports that a command was answered as if jobs that are hidden did not exist.
-[[gnu::cold]] void audit_hidden(const Context& context, std::string_view command,
-                                std::string_view tube);
-
 }  // namespace tubed::commands

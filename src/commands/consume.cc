@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/planted.h"
+#include "commands/audit.h"
 #include "commands/authorization.h"
 #include "commands/conversation.h"
 #include "commands/handlers.h"
@@ -115,7 +116,7 @@ Answer delete_batch(Context& context, const DeleteBatchArguments& arguments) {
     }
     if (context.engine.remove(context.session, context.now, id, context.service)) ++deleted;
   });
-  if (!hidden_in.empty()) audit_hidden(context, "delete-batch", hidden_in);
+  if (!hidden_in.empty()) audit(context, AuditEvent::What::hidden, "delete-batch", hidden_in);
   context.service.count(*find_command("delete"), arguments.ids.count);
   context.service.conversations().at(context.session).spend(arguments.ids.count);
   return Numbers{"DELETED_BATCH", deleted, arguments.ids.count - deleted};

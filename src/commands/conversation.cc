@@ -468,8 +468,8 @@ void Conversation::run_command() {
   const Answer answer = running_.row->run(context, running_.arguments, running_.operation);
   replies_.write(answer);
   if (!is_whole_reply(answer) && !ends_command(answer)) return;
-  if (principal_ != nullptr) [[unlikely]]
-    audit_ran(answer);
+  if (principal_ != nullptr && running_.row->access == Access::admin) [[unlikely]]
+    audit_ran(context, *running_.row, running_.arguments, answer);
   if (in_progress(running_.operation)) end_operation();
 }
 

@@ -56,7 +56,7 @@ class Conversation {
   }
   // True: the answer to its token was RefusedLater, and refuse() has not been called. Until then it
   // is silent and takes no input.
-  bool awaits_refusal() const { return awaits_refusal_; }
+  bool awaits_refusal() const { return principal_ != nullptr && principal_->awaits_refusal(); }
   // Replies UNAUTHORIZED, after which the connection is to be closed. Precondition:
   // awaits_refusal().
   void refuse();
@@ -113,9 +113,6 @@ class Conversation {
   void show_tubes(bool shown) { replies_.show_tubes(shown); }
   void set_writer(protocol::AnswerWriter* writer) { replies_.set_writer(writer); }
 
-  // The answer to a token. Called by the handler of `auth`.
-  Answer authenticate(std::string_view token);
-
   // Continues work that was deferred to a later tick.
   void resume();
   bool can_resume() const;
@@ -125,10 +122,10 @@ class Conversation {
   bool wants_input() const;
   // True: no further reply will come. When replies() is empty, the connection can be closed.
   bool finished() const {
-    return (quit_ && !awaits_refusal_) || (input_ended_ && stop_ == Stop::starved);
+    return (quit_ && !awaits_refusal()) || (input_ended_ && stop_ == Stop::starved);
   }
   // True: it was ended because the client has not authenticated, or its role is full.
-  bool is_refused() const { return refused_; }
+  bool is_refused() const { return principal_ != nullptr && principal_->is_refused(); }
   // True: it was ended because the client speaks another protocol (foreign_protocol.h).
   bool is_foreign() const { return foreign_; }
   // True: a body is arriving whose command is not answered yet. (The client of a malformed put,
@@ -187,10 +184,7 @@ class Conversation {
   [[gnu::cold]] void refuse_first_line(std::string_view name);
   [[gnu::cold]] bool end_foreign_protocol(std::string_view line);
   [[gnu::cold]] bool run_auth(std::string_view name, std::string_view text);
-  Answer grant(Granted granted);
-  void audit(AuditEvent::What what, std::string_view command) const;
   void end_operation();
-  [[gnu::cold]] void audit_ran(const Answer& answer);
   [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
   [[gnu::cold]] [[gnu::noinline]] bool is_still_allowed();
   void reply_timed_out();
@@ -218,9 +212,7 @@ class Conversation {
   bool may_wait_ = true;
   bool input_ended_ = false;
   bool quit_ = false;
-  bool foreign_ = false;         // is_foreign()
-  bool refused_ = false;         // is_refused(), while quit_
-  bool awaits_refusal_ = false;  // while quit_
+  bool foreign_ = false;  // is_foreign()
   std::uint32_t budget_ = 0;
 
   // The command that is being run or read, from its line to its answer.

@@ -351,8 +351,4 @@ Answer capabilities(Context& context, const NoArguments&) {
   }};
 }
 
-Answer auth(Context& context, const AuthArguments& arguments) {
-  return context.service.conversations().at(context.session).authenticate(arguments.token.text);
-}
-
 }  // namespace tubed::commands

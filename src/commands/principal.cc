@@ -78,20 +78,4 @@ Principal::SessionTubes& Principal::session_tubes() {
   return session_tubes_;
 }
 
-std::string_view name_of(AuditEvent::What what) {
-  switch (what) {
-    case AuditEvent::What::ran:
-      return "ran";
-    case AuditEvent::What::denied:
-      return "denied";
-    case AuditEvent::What::hidden:
-      return "hidden";
-    case AuditEvent::What::unauthorized:
-      return "unauthorized";
-    case AuditEvent::What::role_full:
-      return "role full";
-  }
-  return {};
-}
-
 }  // namespace tubed::commands

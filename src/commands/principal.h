@@ -4,7 +4,7 @@
 // The service has one ActiveRole for each role of the settings. Each conversation with a role has a
 // Principal that points to it, so that a reload changes the rights of all of them at once. The
 // server decides how a conversation begins (Admission) and compares tokens (Authentication);
-// authorization.h decides what a role may do, and the service reports what was denied (AuditEvent).
+// authorization.h decides what a role may do, and audit.h reports what was denied.
 //
 // A role that is removed from the settings keeps no right. It is freed when its last conversation
 // has closed, or at once if it has none.
@@ -97,6 +97,11 @@ class Principal {
 
   // A token was right.
   void authenticate(ActiveRole* role, std::string name);
+  // The client is refused: its connection ends after the reply, which comes at once or, if `later`,
+  // with Conversation::refuse().
+  void refuse(bool later = false) { refusal_ = later ? Refusal::later : Refusal::at_once; }
+  bool is_refused() const { return refusal_ != Refusal::none; }
+  bool awaits_refusal() const { return refusal_ == Refusal::later; }
 
   // Whether the role may use the tube that the session uses, and all tubes that it watches. No
   // value: it is not known. forget_session_tubes() is called before either may change.
@@ -112,11 +117,14 @@ class Principal {
   void forget_session_tubes() { session_tubes_ = {}; }
 
  private:
+  enum class Refusal : std::uint8_t { none, at_once, later };
+
   Roles& roles_;
   ActiveRole* role_;
   std::string name_;
   bool takes_tokens_;
   bool authenticated_;
+  Refusal refusal_ = Refusal::none;
   SessionTubes session_tubes_;
   std::string audited_tube_;
   std::uint64_t tubes_version_ = 0;  // of the role for which session_tubes_ is known
@@ -131,29 +139,5 @@ struct Refused {};
 // It is refused, but later: the caller then calls Conversation::refuse().
 struct RefusedLater {};
 using Authentication = std::variant<Granted, Refused, RefusedLater>;
-
-// A decision about a command. Its texts are valid during the call.
-struct AuditEvent {
-  enum class What : std::uint8_t {
-    ran,           // a command of the family admin has run, or its client has closed before its end
-    denied,        // DENIED
-    hidden,        // NOT_FOUND, because the role may not use the tube of the job
-    unauthorized,  // UNAUTHORIZED: a wrong token, or a command before `auth`
-    role_full,     // OUT_OF_MEMORY: a right token, but limits.connections of its role is reached
-  };
-  What what = What::denied;
-  SessionId session = 0;
-  std::string_view command;    // empty: an unknown word
-  std::string_view tube;       // which it names or concerns, or of its job; empty: none
-  std::string_view principal;  // empty: not authenticated
-  std::string_view role;       // empty: none
-  // Of a command that has run.
-  std::string_view to = {};                // the tube that it moves jobs to; empty: none
-  std::optional<JobId> job = {};           // which it names
-  std::string_view reply = {};             // the word of its answer; empty: it did not end
-  std::optional<std::uint64_t> jobs = {};  // how many it has changed, as far as it says so
-};
-// The word for it in a log.
-std::string_view name_of(AuditEvent::What what);
 
 }  // namespace tubed::commands

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "commands/audit.h"
 #include "commands/principal.h"
 #include "engine/types.h"
 #include "stats/cluster.h"
