@@ -132,7 +132,7 @@ bool Conversation::is_allowed() {
   incoming_.bytes = Bytes();
   incoming_.left = bytes;
   incoming_.refusal = ruling.refusal;
-  stage_ = Stage::skipped_body;
+  stage_ = Stage::body;
   return false;
 }
 
@@ -158,9 +158,8 @@ bool Conversation::is_still_allowed() {
 }
 
 bool Conversation::rights_changed() {
-  if (!waiting_ || principal_ == nullptr || is_allowed()) return false;
-  service_.engine().cancel_wait(session_);
-  waiting_ = false;
+  if (!wait_ || principal_ == nullptr || is_allowed()) return false;
+  cancel_wait();
   stop_ = pending_.empty() ? Stop::starved : Stop::budget;
   return true;
 }

@@ -43,7 +43,7 @@ Conversation::~Conversation() {
   abandon_body();
   service_.input().count(counted_input_, 0);
   service_.conversations().closed(session_);
-  const bool leaks = TUBED_PLANTED(session_is_leaked) && !waiting_;
+  const bool leaks = TUBED_PLANTED(session_is_leaked) && !wait_;
   if (leaks && !service_.engine().holds_jobs(session_)) return;
   service_.engine().close(session_, service_.now(), service_);
 }
@@ -52,9 +52,9 @@ Conversation::~Conversation() {
 
 void Conversation::receive(std::string_view bytes) {
   if (quit_) return;
-  if (waiting_ || !pending_.empty() || in_progress(running_.operation)) {
+  if (wait_ || !pending_.empty() || in_progress(running_.operation)) {
     keep(bytes);
-    if (waiting_) return abort_waits();
+    if (wait_) return abort_waits();
     return work();
   }
   // The usual case: whole commands, which are not copied.
@@ -70,12 +70,12 @@ void Conversation::keep(std::string_view input) {
 }
 
 std::span<char> Conversation::body_space() {
-  if (stage_ != Stage::body || !pending_.empty()) return {};
+  if (stage_ != Stage::body || !incoming_.bytes || !pending_.empty()) return {};
   return incoming_.bytes.writable().last(incoming_.left);
 }
 
 void Conversation::body_received(std::size_t count) {
-  TUBED_ASSERT(stage_ == Stage::body && count <= incoming_.left);
+  TUBED_ASSERT(stage_ == Stage::body && incoming_.bytes && count <= incoming_.left);
   incoming_.left -= count;
   if (incoming_.left == 0) stage_ = Stage::body_end;
 }
@@ -83,16 +83,19 @@ void Conversation::body_received(std::size_t count) {
 void Conversation::half_close() {
   may_wait_ = false;
   if (std::exchange(parked_, false)) return work();
-  if (!waiting_) return;
+  if (!wait_) return;
   end_wait();
   work();
 }
 
 // With the answer TIMED_OUT.
 void Conversation::end_wait() {
+  reply_timed_out(cancel_wait());
+}
+
+Waiting Conversation::cancel_wait() {
   service_.engine().cancel_wait(session_);
-  waiting_ = false;
-  reply_timed_out();
+  return *std::exchange(wait_, std::nullopt);
 }
 
 void Conversation::end_input() {
@@ -103,9 +106,8 @@ void Conversation::end_input() {
 void Conversation::stop_waiting() {
   may_wait_ = false;
   if (std::exchange(parked_, false)) quit_ = true;
-  if (!waiting_) return;
-  service_.engine().cancel_wait(session_);
-  waiting_ = false;
+  if (!wait_) return;
+  cancel_wait();
   quit_ = true;
 }
 
@@ -129,7 +131,7 @@ void Conversation::resume() {
 }
 
 bool Conversation::can_resume() const {
-  if (quit_ || waiting_) return false;
+  if (quit_ || wait_) return false;
   if (stop_ == Stop::output) return replies_.size() <= output_bound();
   return (stop_ == Stop::budget && !parked_) || stop_ == Stop::congested;
 }
@@ -145,7 +147,7 @@ std::size_t Conversation::output_bound() const {
 bool Conversation::wants_input() const {
   if (quit_ || input_ended_) return false;
   // A client that waits may pipeline what one read brings. The rest stays in the kernel.
-  return stop_ == Stop::starved || (waiting_ && pending_.empty());
+  return stop_ == Stop::starved || (wait_ && pending_.empty());
 }
 
 bool Conversation::in_body() const {
@@ -155,7 +157,7 @@ bool Conversation::in_body() const {
 }
 
 bool Conversation::idle() const {
-  return !waiting_ && !in_progress(running_.operation) && !waits_for_log() &&
+  return !wait_ && !in_progress(running_.operation) && !waits_for_log() &&
          replies_.buffer().empty() && !service_.engine().holds_jobs(session_);
 }
 
@@ -173,7 +175,7 @@ void Conversation::do_pending_work() {
 
 // Ends the waits of reserve-with-abort that input follows.
 void Conversation::abort_waits() {
-  while (waiting_ && waits_until_input_ && !pending_.empty()) {
+  while (wait_ && wait_->until_input && !pending_.empty()) {
     end_wait();
     do_pending_work();
   }
@@ -208,11 +210,8 @@ std::size_t Conversation::take(std::string_view input) {
         taken = take_line(rest);
         break;
       case Stage::body:
-      case Stage::skipped_body:
-        taken = take_body(rest);
-        break;
       case Stage::dropped:
-        taken = take_dropped(rest);
+        taken = take_body(rest);
         break;
       case Stage::body_end:
         taken = take_body_end(rest);
@@ -243,7 +242,7 @@ inline bool Conversation::must_wait_for_log() {
 // input.
 bool Conversation::may_go_on() {
   if (quit_) return false;
-  if (waiting_) {
+  if (wait_) {
     stop_ = Stop::waiting;
     return false;
   }
@@ -299,26 +298,17 @@ std::size_t Conversation::take_body(std::string_view input) {
   const std::size_t count = std::min<std::size_t>(input.size(), incoming_.left);
   const bool ends_here = incoming_.left == input.size();
   const std::size_t lost = TUBED_PLANTED(body_ends_before_its_chunk) && ends_here ? 1 : 0;
-  if (count > lost && stage_ == Stage::body) {
+  if (count > lost && incoming_.bytes) {
     std::memcpy(incoming_.bytes.writable().last(incoming_.left).data(), input.data(), count - lost);
   }
   incoming_.left -= count;
-  if (incoming_.left == 0) {
+  if (incoming_.left > 0) {
+    stop_ = Stop::starved;
+  } else if (stage_ == Stage::body) {
     stage_ = Stage::body_end;
   } else {
-    stop_ = Stop::starved;
-  }
-  return count;
-}
-
-std::size_t Conversation::take_dropped(std::string_view input) {
-  const std::size_t count = std::min<std::size_t>(input.size(), incoming_.left);
-  incoming_.left -= count;
-  if (incoming_.left == 0) {
     stage_ = Stage::line;
     if (!incoming_.refusal.empty()) replies_.write(incoming_.refusal);
-  } else {
-    stop_ = Stop::starved;
   }
   return count;
 }
@@ -446,7 +436,7 @@ bool Conversation::begin_body() {
   incoming_.bytes = std::move(context.body);
   incoming_.left = plan.bytes;
   incoming_.refusal = plan.refusal.word;
-  stage_ = plan.kind == BodyPlan::Kind::accept ? Stage::body : Stage::skipped_body;
+  stage_ = Stage::body;
   return plan.has_text;
 }
 
@@ -488,11 +478,7 @@ bool Conversation::ends_command(const Answer& answer) {
     budget_ = 0;
     return false;
   }
-  if (const auto* waiting = std::get_if<Waiting>(&answer)) {
-    waiting_ = true;
-    waits_for_batch_ = waiting->for_batch;
-    waits_until_input_ = waiting->until_input;
-  }
+  if (const auto* waiting = std::get_if<Waiting>(&answer)) wait_ = *waiting;
   if (std::holds_alternative<Close>(answer)) quit_ = true;
   return true;
 }
@@ -511,31 +497,30 @@ bool Conversation::restart() {
       !service_.engine().claim_memory(running_.row->claimed(running_.arguments))) {
     incoming_.bytes = Bytes();
     incoming_.refusal = word::kOutOfMemory;
-    if (stage_ == Stage::body) stage_ = Stage::skipped_body;
   }
   if (std::exchange(parked_, false)) return true;
-  if (!std::exchange(waiting_, false)) return false;
+  if (!std::exchange(wait_, std::nullopt)) return false;
   if (principal_ == nullptr || is_allowed()) run_command();
-  if (waiting_) return false;
+  if (wait_) return false;
   stop_ = pending_.empty() ? Stop::starved : Stop::budget;
   return true;
 }
 
-void Conversation::reply_timed_out() {
-  if (waits_for_batch_) return replies_.write(JobBatch());
+void Conversation::reply_timed_out(const Waiting& wait) {
+  if (wait.for_batch) return replies_.write(JobBatch());
   replies_.write(word::kTimedOut);
 }
 
 bool Conversation::answer(const engine::Notice& notice) {
-  TUBED_ASSERT(waiting_);
-  waiting_ = false;
-  if (waits_for_batch_ && notice.kind == engine::Notice::Kind::reserved) {
+  TUBED_ASSERT(wait_);
+  const Waiting wait = *std::exchange(wait_, std::nullopt);
+  if (wait.for_batch && notice.kind == engine::Notice::Kind::reserved) {
     running_.operation = BatchOperation{{.id = notice.job, .body = notice.body}};
     stop_ = Stop::budget;
     return !working_;
   }
   if (notice.kind == engine::Notice::Kind::timed_out) {
-    reply_timed_out();
+    reply_timed_out(wait);
   } else {
     replies_.write(answer_of(notice));
   }

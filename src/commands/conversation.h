@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,7 +66,7 @@ class Conversation {
   bool rights_changed();
 
   // True: a reserve waits for a job, or a wait for the end of a job.
-  bool waiting() const { return waiting_; }
+  bool waiting() const { return wait_.has_value(); }
 
   // Takes bytes from the client and runs their commands, up to the quantum of the tick.
   void receive(std::string_view bytes);
@@ -147,9 +148,8 @@ class Conversation {
   // The part of the input that comes next.
   enum class Stage : std::uint8_t {
     line,
-    body,
-    skipped_body,  // of a put that is refused
-    dropped,       // a body and its line end, of a malformed or too large put
+    body,     // stored, or skipped if its command is refused
+    dropped,  // a body and its line end, of a malformed or too large put
     body_end,
     skipped_line,
     unauthenticated,  // a line before a token was right
@@ -169,7 +169,6 @@ class Conversation {
   [[gnu::cold]] std::size_t take_first_line(std::string_view input);
   std::size_t take_line(std::string_view input);
   std::size_t take_body(std::string_view input);
-  std::size_t take_dropped(std::string_view input);
   std::size_t take_body_end(std::string_view input);
   std::size_t take_skipped_line(std::string_view input);
 
@@ -187,7 +186,8 @@ class Conversation {
   void end_operation();
   [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
   [[gnu::cold]] [[gnu::noinline]] bool is_still_allowed();
-  void reply_timed_out();
+  void reply_timed_out(const protocol::Waiting& wait);
+  protocol::Waiting cancel_wait();
   void end_wait();
   bool ends_command(const Answer& answer);
   void charge(std::size_t reply_bytes, std::uint64_t entries_walked);
@@ -203,11 +203,9 @@ class Conversation {
   Stage stage_ = Stage::line;
   Stop stop_ = Stop::starved;
   bool working_ = false;
-  bool waiting_ = false;
-  bool waits_for_batch_ = false;    // of a reserve-batch, while waiting_
-  bool waits_until_input_ = false;  // of a reserve-with-abort, while waiting_
-  bool announces_drained_ = false;  // set-caps
-  bool owes_drained_ = false;       // the word that announces it, after the command in slices
+  std::optional<protocol::Waiting> wait_;  // of the command that waits
+  bool announces_drained_ = false;         // set-caps
+  bool owes_drained_ = false;  // the word that announces it, after the command in slices
   bool parked_ = false;
   bool may_wait_ = true;
   bool input_ended_ = false;
@@ -223,9 +221,9 @@ class Conversation {
   };
   // The body of that command, while it arrives.
   struct IncomingBody {
-    Bytes bytes;  // where it is stored; none: it is discarded
+    Bytes bytes;  // where it is stored; null: it is not
     std::uint64_t left = 0;
-    std::string_view refusal;  // the reply when a discarded body ends; empty: none
+    std::string_view refusal;  // the reply when a body that is not stored ends; empty: none
   };
   RunningCommand running_;
   IncomingBody incoming_;
