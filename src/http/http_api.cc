@@ -189,7 +189,8 @@ HttpApi::HttpApi(loop::Loop& loop, commands::Service& service, serving::Clients&
 
 void HttpApi::apply(const Settings& settings) {
   const bool was_on = is_on();
-  settings_ = settings;
+  http_ = settings.http;
+  settings_json_ = settings_json(settings);
   if (is_on() && !was_on) sample_.arm({});
   if (!is_on()) {
     sample_.disarm();
@@ -210,7 +211,7 @@ bool HttpApi::serves(std::string_view path) const {
 // --- Who may request what
 
 std::variant<HttpApi::Caller, HttpReply> HttpApi::find_caller(const HttpRequest& request) {
-  auto admission = authenticator_.admit(request.peer(), settings_.http, token_of(request));
+  auto admission = authenticator_.admit(request.peer(), http_, token_of(request));
   if (auto* admitted = std::get_if<access::Authenticator::Admitted>(&admission))
     return Caller{.address = request.peer().address, .admitted = std::move(*admitted)};
   const Duration delay = std::get<access::Authenticator::Refusal>(admission).delay;
@@ -221,10 +222,10 @@ std::variant<HttpApi::Caller, HttpReply> HttpApi::find_caller(const HttpRequest&
 std::optional<HttpReply> HttpApi::refuse_metrics(const HttpRequest& request) {
   // A browser always sends a Host: without one, no page of another site has made the request.
   if (request.header("Host") && !TUBED_PLANTED(metrics_for_any_host)) {
-    const auto problem = api::check_origin(guard_headers(request), false, settings_.http.hosts);
+    const auto problem = api::check_origin(guard_headers(request), false, http_.hosts);
     if (problem) return http_response(*problem);
   }
-  if (settings_.http.auth == AuthMode::none && settings_.http.role.empty()) return std::nullopt;
+  if (http_.auth == AuthMode::none && http_.role.empty()) return std::nullopt;
   auto caller = find_caller(request);
   if (auto* reply = std::get_if<HttpReply>(&caller)) return std::move(*reply);
   const Role* role = std::get<Caller>(caller).role();
@@ -235,8 +236,8 @@ std::optional<HttpReply> HttpApi::refuse_metrics(const HttpRequest& request) {
 HttpReply HttpApi::respond(const HttpRequest& request, const HttpServer& server) {
   if (!request.path().starts_with(kApiPath)) return serve_file(request);
   if (is_stopping()) return http_response(api::stopping());
-  if (const auto problem = api::check_origin(guard_headers(request), !is_read(request.method()),
-                                             settings_.http.hosts))
+  if (const auto problem =
+          api::check_origin(guard_headers(request), !is_read(request.method()), http_.hosts))
     return http_response(*problem);
   auto caller = find_caller(request);
   if (auto* reply = std::get_if<HttpReply>(&caller)) return std::move(*reply);
@@ -257,8 +258,7 @@ HttpReply HttpApi::respond(const HttpRequest& request, const HttpServer& server)
 }
 
 std::optional<Problem> HttpApi::check_level(const Operation& operation) const {
-  if (settings_.http.api == HttpApiLevel::full || operation.method == Method::get)
-    return std::nullopt;
+  if (http_.api == HttpApiLevel::full || operation.method == Method::get) return std::nullopt;
   return api::forbidden("http.api = \"read\": the API changes nothing.");
 }
 
@@ -306,7 +306,7 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
 
 HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
                        const HttpRequest& request, Caller caller) {
-  const bool is_stats_of_node = operation.kind == Kind::stats && not_serving();
+  const bool is_stats_of_node = operation.kind == Kind::stats && !service_.host().serves();
   if (operation.line.empty() || is_stats_of_node) {
     if (const auto problem = api::check_names(operation, parameters))
       return http_response(*problem);
@@ -316,7 +316,7 @@ HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
     case Kind::access:
       return http_response(access_of(caller));
     case Kind::settings:
-      return http_response(settings_json(settings_));
+      return http_response(settings_json_);
     case Kind::history:
       return http_response(history_.to_json());
     case Kind::cluster:
@@ -428,8 +428,8 @@ HttpReply HttpApi::cluster_reply() const {
 std::string HttpApi::access_of(const Caller& caller) const {
   using namespace config::types;
   const Role* role = caller.role();
-  json::Json access = {{"api", kHttpApiLevels[static_cast<std::size_t>(settings_.http.api)]},
-                       {"auth", kAuthentications[static_cast<std::size_t>(settings_.http.auth)]},
+  json::Json access = {{"api", kHttpApiLevels[static_cast<std::size_t>(http_.api)]},
+                       {"auth", kAuthentications[static_cast<std::size_t>(http_.auth)]},
                        {"role", role == nullptr ? json::Json() : json::Json(role->name)},
                        {"verbs", role == nullptr ? json::Json() : verbs_of(*role)},
                        {"tubes", role == nullptr ? json::Json() : tubes_of(*role)},
@@ -441,9 +441,9 @@ std::string HttpApi::access_of(const Caller& caller) const {
 bool HttpApi::has_role_still(const std::string& role,
                              const std::optional<serving::ClientIdentity>& identity) const {
   if (!is_on()) return false;
-  if (role.empty()) return settings_.http.auth == AuthMode::none && settings_.http.role.empty();
+  if (role.empty()) return http_.auth == AuthMode::none && http_.role.empty();
   if (service_.roles().find(role) == nullptr) return false;
-  return identity ? authenticator_.still_has(*identity) : settings_.http.role == role;
+  return identity ? authenticator_.still_has(*identity) : http_.role == role;
 }
 
 // A stream asks each second: the role may have changed, or be gone.

@@ -46,7 +46,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
 
   // Settings in force from now on.
   void apply(const Settings& settings);
-  bool is_on() const { return settings_.http.api != HttpApiLevel::off; }
+  bool is_on() const { return http_.api != HttpApiLevel::off; }
 
   bool serves(std::string_view path) const override;
   loop::HttpReply respond(const loop::HttpRequest& request,
@@ -101,7 +101,8 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   serving::Clients& clients_;
   serving::Scheduler& scheduler_;
   access::Authenticator& authenticator_;
-  Settings settings_;
+  HttpApiSettings http_;
+  std::string settings_json_;    // all settings in force
   loop::MemoryReports reports_;  // of the clients of requests
   Reservations reservations_;
   WaitSlots wait_slots_;

@@ -499,10 +499,9 @@ const stats::ClusterState& ClusterMember::state() {
   return state_;
 }
 
-void ClusterMember::apply(const Settings& settings) {
-  settings_ = settings;
-  if (node_ != nullptr) node_->apply(settings);
-  if (source_ != nullptr) source_->set_rate(settings.cluster.fetch_rate);
+void ClusterMember::settings_changed() {
+  if (node_ != nullptr) node_->apply(settings_);
+  if (source_ != nullptr) source_->set_rate(settings_.cluster.fetch_rate);
 }
 
 // --- The end

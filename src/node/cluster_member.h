@@ -56,7 +56,7 @@ class ClusterMember final : public ClusterMode,
   Result<void> start() override;
   bool serves() const override { return serves_; }
   const stats::ClusterState& state() override;
-  void apply(const Settings& settings) override;
+  void settings_changed() override;
   bool hand_over(std::function<void()> done) override;
 
  private:
@@ -110,7 +110,7 @@ class ClusterMember final : public ClusterMode,
   void introduce();
 
   ClusterParts parts_;
-  Settings settings_;
+  const Settings& settings_;
   ClusterHost& host_;
   ClusterLog log_;
   std::string own_address_;  // NAME@HOST:PORT

@@ -59,8 +59,8 @@ class ClusterMode {
   // Returns the state of the cluster as this node sees it. Valid until the next call. O(members).
   virtual const stats::ClusterState& state() = 0;
 
-  // Applies the settings of a reload.
-  virtual void apply(const Settings& settings) = 0;
+  // The settings have changed by a reload.
+  virtual void settings_changed() = 0;
 
   // The server is about to stop: passes leadership to another node. Returns false if leadership
   // need not be passed on. Otherwise `done` is called when another node leads, with clients already
@@ -68,7 +68,8 @@ class ClusterMode {
   virtual bool hand_over(std::function<void()> done) = 0;
 };
 
-// `host` outlives the result. Fails if this program has no cluster mode.
+// `settings` and `host` outlive the result; settings may change before settings_changed(). Fails if
+// this program has no cluster mode.
 Result<std::unique_ptr<ClusterMode>> make_cluster_mode(const ClusterParts& parts,
                                                        const Settings& settings, ClusterHost& host);
 

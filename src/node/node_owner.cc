@@ -39,39 +39,38 @@ Result<std::unique_ptr<NodeOwner>> NodeOwner::open(loop::Loop& loop, Log& log,
                                                    const Settings& settings,
                                                    commands::Service& service,
                                                    NodeOwnerHost& host) {
-  std::unique_ptr<NodeOwner> owner(new NodeOwner(log, settings, service, host));
-  TRY(owner->start(loop));
+  std::unique_ptr<NodeOwner> owner(new NodeOwner(log, service, host));
+  TRY(owner->start(loop, settings));
   return owner;
 }
 
-Result<void> NodeOwner::start(loop::Loop& loop) {
+Result<void> NodeOwner::start(loop::Loop& loop, const Settings& settings) {
   serving::JournalOwnerHost& journal_host = *this;
   const serving::Replication& replication = *this;
   journal_ =
-      TRY(serving::JournalOwner::open(loop, log_, settings_, service_, journal_host, &replication));
+      TRY(serving::JournalOwner::open(loop, log_, settings, service_, journal_host, &replication));
   storage_ = TRY(
-      loop::FileStorage::open(loop, cluster_directory(settings_), loop::FileStorage::Mode::owner));
+      loop::FileStorage::open(loop, cluster_directory(settings), loop::FileStorage::Mode::owner));
   storage_->expect_synced_writes(true);
   cluster::NodeOptions options;
-  options.election_timeout = settings_.cluster.election_timeout;
+  options.election_timeout = settings.cluster.election_timeout;
   options.seed = static_cast<unsigned>(os::random_number());
-  options.log = cluster::raft_log_options(0, settings_.cluster.log_size);
+  options.log = cluster::raft_log_options(0, settings.cluster.log_size);
   cluster::NodeHost& node_host = *this;
   cluster::ReplicaHost& replica_host = *this;
   auto node = cluster::Node::open(*storage_, node_host, options, journal_->applied());
   if (!node) {
-    return Error{fmt::format("node {}: {}", cluster_directory(settings_), node.error().message),
+    return Error{fmt::format("node {}: {}", cluster_directory(settings), node.error().message),
                  node.error().kind};
   }
   node_ = std::move(*node);
   replica_ = std::make_unique<cluster::Replica>(
       replica_host, *node_, journal_->journal(), service_.engine(), journal_->applied(),
-      cluster::Replica::Options{.hold_grace = settings_.cluster.hold_grace});
+      cluster::Replica::Options{.hold_grace = settings.cluster.hold_grace});
   return {};
 }
 
 void NodeOwner::apply(const Settings& settings) {
-  settings_ = settings;
   journal_->apply(settings);
   replica_->set_hold_grace(settings.cluster.hold_grace);
   node_->set_log_bytes(settings.cluster.log_size);

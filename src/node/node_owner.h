@@ -80,10 +80,10 @@ class NodeOwner final : private cluster::NodeHost,
   bool raft_log_full() const { return raft_log_full_; }
 
  private:
-  NodeOwner(os::Log& log, const Settings& settings, commands::Service& service, NodeOwnerHost& host)
-      : log_(log), settings_(settings), service_(service), host_(host) {}
+  NodeOwner(os::Log& log, commands::Service& service, NodeOwnerHost& host)
+      : log_(log), service_(service), host_(host) {}
 
-  Result<void> start(loop::Loop& loop);
+  Result<void> start(loop::Loop& loop, const Settings& settings);
 
   // NodeHost.
   Time clock() const override { return now(); }
@@ -108,7 +108,6 @@ class NodeOwner final : private cluster::NodeHost,
   Time applied_time() const override;
 
   os::Log& log_;
-  Settings settings_;
   commands::Service& service_;
   NodeOwnerHost& host_;
   std::unique_ptr<serving::JournalOwner> journal_;

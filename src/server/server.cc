@@ -224,7 +224,7 @@ void Server::apply(const Settings& settings) {
   clients_.set_limits(settings);
   log_.configure(settings.log_level, settings.log_format);
   if (journal_ != nullptr) journal_->apply(settings);
-  if (cluster_ != nullptr) cluster_->apply(settings);
+  if (cluster_ != nullptr) cluster_->settings_changed();
   const loop::HandshakeLimits limits{.timeout = settings.handshake_timeout,
                                      .pending = settings.handshakes};
   listeners_.set_handshake_limits(limits);

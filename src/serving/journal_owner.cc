@@ -83,16 +83,16 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& 
                                                          commands::Service& service,
                                                          JournalOwnerHost& host,
                                                          const Replication* replication) {
-  std::unique_ptr<JournalOwner> owner(new JournalOwner(log, settings, service, host, replication));
+  std::unique_ptr<JournalOwner> owner(new JournalOwner(log, service, host, replication));
   auto storage =
       loop::FileStorage::open(loop, settings.journal_directory, loop::FileStorage::Mode::owner);
   if (!storage) return with_advice(storage.error());
   owner->storage_ = std::move(*storage);
-  owner->storage_->expect_synced_writes(owner->options().sync == kSyncAlways);
+  owner->storage_->expect_synced_writes(owner->options(settings).sync == kSyncAlways);
   owner->clock_ = owner->wall_clock();
   if (replication != nullptr) owner->ahead_ = host.wall_offset();
   owner->directory_id_ = os::random_number();
-  if (auto recovered = owner->recover(); !recovered) {
+  if (auto recovered = owner->recover(settings); !recovered) {
     return Error{fmt::format("journal {}: {}", settings.journal_directory,
                              with_advice(recovered.error()).message)};
   }
@@ -106,9 +106,9 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& 
   return owner;
 }
 
-Result<void> JournalOwner::recover() {
+Result<void> JournalOwner::recover(const Settings& settings) {
   const Time begin = os::monotonic_now();
-  if (replication_ == nullptr) TRY(import());
+  if (replication_ == nullptr) TRY(import(segment_bytes_in_force(settings)));
   engine::Replay replay(service_.engine(), replication_ != nullptr ? Time() : service_.now());
   journal::Restorer restorer(replay);
   auto found =
@@ -126,7 +126,7 @@ Result<void> JournalOwner::recover() {
     return Error{"it has no position in the log of a cluster"};
   const bool lost = storage_->is_copy() || (!found.clean && storage_->first_of_boot());
   if (lost && !found.segments.empty() && replication_ == nullptr) found.next_job_id += kSkippedIds;
-  log_.info("recovered", {{"journal", settings_.journal_directory},
+  log_.info("recovered", {{"journal", settings.journal_directory},
                           {"segments", std::uint64_t{found.segments.size()}},
                           {"facts", found.facts},
                           {"jobs", service_.engine().info().jobs.total()},
@@ -141,17 +141,17 @@ Result<void> JournalOwner::recover() {
     // A server that was in a cluster has left reservations of clients that are not connected.
     service_.engine().hold_over(service_.now());
   }
-  journal_ = TRY(journal::Journal::open(*storage_, *this, options(), std::move(found)));
+  journal_ = TRY(journal::Journal::open(*storage_, *this, options(settings), std::move(found)));
   if (replication_ == nullptr) service_.set_log(*journal_);
   service_.counters().set_recovery_time(os::monotonic_now() - begin);
   return {};
 }
 
-Result<void> JournalOwner::import() {
+Result<void> JournalOwner::import(std::uint64_t segment_bytes) {
   auto report = TRY(journal::import_binlogs(
       *storage_,
       {.directory = directory_id_,
-       .segment_bytes = segment_bytes_in_force(settings_),
+       .segment_bytes = segment_bytes,
        .clock = clock_,
        .now = os::wall_time().count()},
       [this](const std::string& line) { log_.info(line); }, ProgressReport(log_, "importing")));
@@ -166,19 +166,19 @@ Result<void> JournalOwner::import() {
   return {};
 }
 
-journal::Options JournalOwner::options() const {
-  return {.sync = replication_ != nullptr ? kReplicaSync : settings_.journal_sync,
-          .segment_bytes = segment_bytes_in_force(settings_),
-          .max_bytes = settings_.journal_max_bytes,
+journal::Options JournalOwner::options(const Settings& settings) const {
+  return {.sync = replication_ != nullptr ? kReplicaSync : settings.journal_sync,
+          .segment_bytes = segment_bytes_in_force(settings),
+          .max_bytes = settings.journal_max_bytes,
           .directory = directory_id_,
           .clock = clock_,
           .reservations = replication_ != nullptr};
 }
 
 void JournalOwner::apply(const Settings& settings) {
-  settings_ = settings;
-  storage_->expect_synced_writes(options().sync == kSyncAlways);
-  journal_->set_options(options());
+  const journal::Options options = this->options(settings);
+  storage_->expect_synced_writes(options.sync == kSyncAlways);
+  journal_->set_options(options);
 }
 
 Time JournalOwner::next_deadline() const {

@@ -86,17 +86,16 @@ class JournalOwner final : public journal::JournalHost {
   journal::WallClock wall_clock() const override;
 
  private:
-  JournalOwner(os::Log& log, const Settings& settings, commands::Service& service,
-               JournalOwnerHost& host, const Replication* replication)
-      : log_(log), settings_(settings), service_(service), host_(host), replication_(replication) {}
+  JournalOwner(os::Log& log, commands::Service& service, JournalOwnerHost& host,
+               const Replication* replication)
+      : log_(log), service_(service), host_(host), replication_(replication) {}
 
-  Result<void> import();
-  Result<void> recover();
+  Result<void> import(std::uint64_t segment_bytes);
+  Result<void> recover(const Settings& settings);
   Time describing_time() const;
-  journal::Options options() const;
+  journal::Options options(const Settings& settings) const;
 
   os::Log& log_;
-  Settings settings_;
   commands::Service& service_;
   JournalOwnerHost& host_;
   const Replication* replication_;  // null: the server is in no cluster
