@@ -28,8 +28,6 @@ constexpr Duration kLookInterval = std::chrono::milliseconds(20);
 constexpr Duration kIdleCheck = std::chrono::milliseconds(1);
 // After how many election timeouts a transfer of leadership has failed.
 constexpr int kHandOverTimeouts = 5;
-// For how long a node that has led requests its own removal of the next leader.
-constexpr Duration kRemovalTime = std::chrono::seconds(10);
 constexpr std::string_view kRemovePath = "/cluster/remove";
 
 std::string own_endpoint(const ClusterSettings& settings) {
@@ -55,14 +53,10 @@ ClusterMember::ClusterMember(const ClusterParts& parts, const Settings& settings
       log_(*this),
       own_address_(fmt::format("{}@{}", settings.cluster.name, own_endpoint(settings.cluster))),
       restart_timer_(parts.loop, [this] { go_on_when_idle(); }),
-      hand_over_timer_(parts.loop, [this] { end_hand_over(); }) {
+      hand_over_timer_(parts.loop, [this] { end_hand_over(); }),
+      transfers_(parts, settings, *this) {
   parts_.service.set_log(log_);
   parts_.service.set_clock(*this);
-}
-
-ClusterMember::~ClusterMember() {
-  fetch_.reset();
-  source_.reset();
 }
 
 // --- The start
@@ -253,21 +247,10 @@ void ClusterMember::go_on_when_idle() {
 }
 
 void ClusterMember::restart() {
-  fetch_.reset();
-  source_.reset();
+  transfers_.stop();
   node_.reset();
-  if (fetched_) {
-    const auto installed = install(settings_.journal_directory, *fetched_, node_id_);
-    fetched_.reset();
-    if (!installed) {
-      parts_.log.error("the state that was fetched cannot be used",
-                       {{"reason", installed.error().message}});
-      if (const auto finished = finish_install(settings_.journal_directory); !finished)
-        return fail(os::kExitJournal, finished.error().message);
-    } else {
-      ++state_.fetches;
-    }
-  }
+  if (const auto installed = transfers_.install(node_id_); !installed)
+    return fail(os::kExitJournal, installed.error().message);
   parts_.service.replace_queue(Time(), [](engine::Engine&) {});
   if (auto opened = open_node(); !opened) fail(os::kExitJournal, opened.error().message);
 }
@@ -284,73 +267,38 @@ void ClusterMember::send(NodeId to, std::string frame) {
 }
 
 void ClusterMember::fetch_state(NodeId source) {
-  if (fetch_ != nullptr || phase_ != Phase::running) return;
+  if (transfers_.is_fetching() || phase_ != Phase::running) return;
   if (const cluster::Member* const from = member(source)) begin_fetch(source, from->address);
 }
 
 void ClusterMember::begin_fetch(NodeId source, const std::string& address) {
-  const auto parsed = cluster::parse_member_address(address);
-  if (!parsed) return;
-  parts_.log.info("fetching the state", {{"from", parsed->name}});
   const PeerFacts& facts = links_->facts();
-  const cluster::Hello hello{.purpose = cluster::Purpose::fetch,
-                             .level = cluster::kFeatureLevel,
-                             .cluster = cluster_id_,
-                             .from = node_id_,
-                             .to = source,
-                             .address = facts.address,
-                             .configuration_index = facts.configuration_index,
-                             .name = parsed->name,
-                             .invites = false};
-  fetch_ = std::make_unique<StateFetch>(
-      parts_.loop,
-      StateFetchOptions{.directory = settings_.journal_directory,
-                        .source = *parsed,
-                        .hello = hello,
-                        .at_least = node_ == nullptr ? 0 : node_->node().last(),
-                        .raft_log = cluster::raft_log_options(0, settings_.cluster.log_size)},
-      [this](const Result<FetchedState>& fetched) { fetch_ended(fetched); });
+  transfers_.fetch(address,
+                   {.purpose = cluster::Purpose::fetch,
+                    .level = cluster::kFeatureLevel,
+                    .cluster = cluster_id_,
+                    .from = node_id_,
+                    .to = source,
+                    .address = facts.address,
+                    .configuration_index = facts.configuration_index,
+                    .name = {},
+                    .invites = false},
+                   node_ == nullptr ? 0 : node_->node().last());
 }
 
-void ClusterMember::fetch_ended(const Result<FetchedState>& fetched) {
-  begin_tick();
-  if (!fetched) {
-    parts_.log.limited(Log::Level::warning, parts_.service.tick_time(), "the fetch has failed",
-                       {{"reason", fetched.error().message}});
-    fetch_.reset();
-    if (phase_ == Phase::waiting) {
-      cluster_id_ = node_id_ = 0;
-      introduce();
-    }
-    return;
+void ClusterMember::fetch_ended(bool fetched) {
+  if (fetched) {
+    stop_serving();
+    phase_ = Phase::restarting;
+    restart_timer_.arm(Duration::zero());
+  } else if (phase_ == Phase::waiting) {
+    cluster_id_ = node_id_ = 0;
+    introduce();
   }
-  fetched_ = *fetched;
-  parts_.log.info("fetched the state", {{"bytes", fetched_->bytes},
-                                        {"position", std::uint64_t{fetched_->position.index}}});
-  stop_serving();
-  phase_ = Phase::restarting;
-  restart_timer_.arm(Duration::zero());
 }
 
 void ClusterMember::on_fetch(const cluster::Hello& hello, os::Socket socket) {
-  const auto caller = cluster::parse_member_address(hello.address);
-  const std::string name = caller ? caller->name : stats::id_text(hello.from);
-  parts_.log.info("sending the state", {{"to", name}});
-  source_ = std::make_unique<StateSource>(
-      parts_.loop, node_->node(), std::move(socket),
-      StateSourceOptions{.directory = settings_.journal_directory,
-                         .rate = settings_.cluster.fetch_rate,
-                         .greeting = {}},
-      [this, name](const Result<StateSent>& sent) {
-        begin_tick();
-        if (sent) {
-          parts_.log.info("sent the state", {{"to", name}, {"bytes", sent->bytes}});
-        } else {
-          parts_.log.warning("the state was not sent",
-                             {{"to", name}, {"reason", sent.error().message}});
-        }
-        source_.reset();
-      });
+  transfers_.send(hello, std::move(socket), node_->node());
 }
 
 // --- Other nodes
@@ -376,7 +324,8 @@ WelcomeStatus ClusterMember::judge(const cluster::Hello& hello) {
   const bool is_settled =
       phase_ != Phase::running || links_->facts().configuration_index <= node_->node().committed();
   if (status == WelcomeStatus::not_a_member && !is_settled) return WelcomeStatus::busy;
-  if (status == WelcomeStatus::ok && hello.purpose == cluster::Purpose::fetch && source_ != nullptr)
+  if (status == WelcomeStatus::ok && hello.purpose == cluster::Purpose::fetch &&
+      transfers_.is_sending())
     return WelcomeStatus::busy;
   return status;
 }
@@ -385,7 +334,7 @@ WelcomeStatus ClusterMember::judge(const cluster::Hello& hello) {
 void ClusterMember::on_turned_away(const cluster::Hello& hello, WelcomeStatus status) {
   const bool is_call = status == WelcomeStatus::waiting && phase_ == Phase::waiting &&
                        hello.purpose == cluster::Purpose::frames && hello.to != 0;
-  if (!is_call || fetch_ != nullptr) return;
+  if (!is_call || transfers_.is_fetching()) return;
   if (!hello.invites) {
     return parts_.log.limited(
         Log::Level::info, parts_.service.tick_time(),
@@ -450,20 +399,15 @@ void ClusterMember::on_request(const cluster::Request& request, Reply answer) {
   const bool is_own_removal = request.path == kRemovePath && leadership_->names_itself(request);
   if (!is_own_removal || !leadership_->hand_over(0)) return answer(leadership_->run(request));
   // The next leader removes this node.
-  own_removal_ = request;
-  removal_until_ = NodeOwner::now() + kRemovalTime;
+  own_removal_.begin(request, NodeOwner::now());
   answer({.status = 200, .body = "{}"});
 }
 
 void ClusterMember::request_own_removal() {
-  if (!own_removal_ || serves_ || removal_asked_) return;
-  if (NodeOwner::now() > removal_until_) return own_removal_.reset();
-  if (node_->node().leader() == 0) return;
-  removal_asked_ = true;
-  change(*own_removal_, [this](const cluster::Response& response) {
-    removal_asked_ = false;
-    if (response.status == 200) own_removal_.reset();
-  });
+  if (serves_ || node_->node().leader() == 0) return;
+  const cluster::Request* const request = own_removal_.next(NodeOwner::now());
+  if (request == nullptr) return;
+  change(*request, [this](const cluster::Response& response) { own_removal_.answered(response); });
 }
 
 void ClusterMember::change(const cluster::Request& request, Answer answer) {
@@ -485,7 +429,8 @@ const stats::ClusterState& ClusterMember::state() {
   state_.cluster = cluster_id_;
   state_.serves = serves_;
   state_.raft_log_limit = settings_.cluster.log_size;
-  state_.fetched_bytes = fetch_ == nullptr ? 0 : fetch_->bytes();
+  state_.fetched_bytes = transfers_.fetched_bytes();
+  state_.fetches = transfers_.installed();
   state_.leases_lost =
       past_leases_lost_ + (serves_ ? node_->replica().log().leases_lost() : std::uint64_t{0});
   state_.held_over = serves_ ? parts_.service.engine().held_over_count() : 0;
@@ -495,21 +440,20 @@ const stats::ClusterState& ClusterMember::state() {
   } else {
     state_.role = stats::ClusterRole::waiting;
   }
-  if (fetch_ != nullptr) state_.role = stats::ClusterRole::fetching;
+  if (transfers_.is_fetching()) state_.role = stats::ClusterRole::fetching;
   return state_;
 }
 
 void ClusterMember::settings_changed() {
   if (node_ != nullptr) node_->apply(settings_);
-  if (source_ != nullptr) source_->set_rate(settings_.cluster.fetch_rate);
+  transfers_.settings_changed();
 }
 
 // --- The end
 
 void ClusterMember::close(std::function<void()> closed) {
   closed_ = std::move(closed);
-  fetch_.reset();
-  source_.reset();
+  transfers_.stop();
   restart_timer_.disarm();
   if (serves_) return node_->replica().log().close([this] { all_committed_ = true; });
   close_journal();

@@ -35,9 +35,9 @@
 #include "node/cluster_mode.h"
 #include "node/leadership.h"
 #include "node/node_owner.h"
+#include "node/own_removal.h"
 #include "node/peer_links.h"
-#include "node/state_fetch.h"
-#include "node/state_source.h"
+#include "node/state_transfers.h"
 
 namespace tubed::node {
 
@@ -46,11 +46,11 @@ class ClusterMember final : public ClusterMode,
                             private commands::QueueClock,
                             private PeerHost,
                             private ClusterAdminHost,
-                            private NodeOwnerHost {
+                            private NodeOwnerHost,
+                            private StateTransfersHost {
  public:
   // Makes itself the log and the clock of the service.
   ClusterMember(const ClusterParts& parts, const Settings& settings, ClusterHost& host);
-  ~ClusterMember() override;
 
   Result<void> listen() override;
   Result<void> start() override;
@@ -72,7 +72,7 @@ class ClusterMember final : public ClusterMode,
   // QueueClock.
   std::optional<Time> tick_began(Time tick) override;
   engine::Deadlines next_deadlines() const override;
-  // PeerHost, NodeOwnerHost.
+  // PeerHost, NodeOwnerHost, StateTransfersHost.
   void begin_tick() override { parts_.scheduler.begin_tick(); }
   cluster::WelcomeStatus judge(const cluster::Hello& hello) override;
   void on_turned_away(const cluster::Hello& hello, cluster::WelcomeStatus status) override;
@@ -91,6 +91,8 @@ class ClusterMember final : public ClusterMode,
   void begin_serving() override;
   void leadership_lost() override;
   void node_failed(int exit_code) override { host_.cluster_failed(exit_code); }
+  // StateTransfersHost.
+  void fetch_ended(bool fetched) override;
 
   Result<void> open_node();
   void stop_serving();
@@ -98,7 +100,6 @@ class ClusterMember final : public ClusterMode,
   void restart();
   void fail(int exit_code, const std::string& reason);
   void begin_fetch(cluster::NodeId source, const std::string& address);
-  void fetch_ended(const Result<FetchedState>& fetched);
   void look_at_members();
   void close_journal();
   void go_on_closing();
@@ -124,9 +125,6 @@ class ClusterMember final : public ClusterMode,
   std::unique_ptr<PeerLinks> links_;        // null before listen()
   std::unique_ptr<NodeOwner> node_;         // null while it waits, and for a moment in a restart
   std::unique_ptr<Leadership> leadership_;  // while it serves
-  std::unique_ptr<StateSource> source_;     // destroyed before the node
-  std::unique_ptr<StateFetch> fetch_;
-  std::optional<FetchedState> fetched_;  // to be installed by the restart
   std::unique_ptr<ClusterAdmin> admin_;
 
   std::vector<cluster::Member> members_;  // as of the last look
@@ -137,10 +135,7 @@ class ClusterMember final : public ClusterMode,
   std::function<void()> closed_;       // of close()
   bool all_committed_ = false;         // after close()
   bool journal_closed_ = false;
-  // The leader was asked to remove itself, and the next leader is to do it.
-  std::optional<cluster::Request> own_removal_;
-  Time removal_until_;  // by the node's clock
-  bool removal_asked_ = false;
+  OwnRemoval own_removal_;
   bool removed_ = false;
   // False: the state was fetched before this node was added, and it has not seen that yet.
   bool was_member_ = false;
@@ -148,6 +143,7 @@ class ClusterMember final : public ClusterMode,
   std::uint64_t past_leases_lost_ = 0;  // of earlier leaderships
   loop::Timer restart_timer_;
   loop::Timer hand_over_timer_;
+  StateTransfers transfers_;  // destroyed before the node
 };
 
 }  // namespace tubed::node
