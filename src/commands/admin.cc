@@ -159,8 +159,8 @@ std::string_view name_of(engine::PolicyValue::Source source) {
   return "default";
 }
 
-// A value of digits alone has no quotes. It is a number, unless it is the name of a tube or a form
-// that JSON does not have: 007.
+// A value of digits has no quotes. It is a number, except the name of a tube or a form that JSON
+// does not have: 007.
 Value value_of(const PolicyKeyRow& key, std::string_view text) {
   if (text.find_first_not_of("0123456789") != std::string_view::npos) return Text{text};
   const bool leads_with_zero = text.size() > 1 && text.starts_with('0');
@@ -203,7 +203,7 @@ Answer drain(Context& context, const NoArguments&) {
 
 Answer undrain(Context& context, const NoArguments&) {
   context.service.host().drain_requested(context.service, false, context.session);
-  // A server that drain mode is ending cannot be kept.
+  // The end of a server by drain mode cannot be stopped.
   return Status{context.service.draining() ? word::kDraining : word::kNotDraining};
 }
 

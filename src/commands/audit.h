@@ -1,5 +1,5 @@
-// The audit: reports of what conversations with a principal were denied, and of the commands of
-// administrators that they have run. [extension: authentication]
+// The audit: reports commands that a role does not allow, and the commands of administrators that
+// have run. [extension: authentication]
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct AuditEvent {
   std::string_view reply = {};             // the word of its answer; empty: it did not end
   std::optional<std::uint64_t> jobs = {};  // how many it has changed, as far as it says so
 };
-// The word for it in a log.
+// Returns the word for the log.
 std::string_view name_of(AuditEvent::What what);
 
 // Reports an event about a command to the host of the service. Precondition: the context has a

@@ -1,9 +1,9 @@
-// The part of a conversation that a role or a token decides about. [extension: authentication]
+// The part of a conversation that depends on a role or a token. [extension: authentication]
 //
 // A conversation that has to authenticate is in Stage::unauthenticated until a token is right. Its
-// lines do not reach run_line(): nothing is parsed, counted or changed before. Later lines are run
-// like those of any other conversation, except that run_line() asks is_allowed(), and that an
-// unknown word may be `auth`.
+// lines do not reach run_line(): they are not parsed, counted or run. Afterwards its lines are run
+// like any others, except that run_line() asks is_allowed(), and that an unknown word may be
+// `auth`.
 #include <algorithm>
 #include <utility>
 
@@ -113,8 +113,8 @@ void Conversation::refuse() {
 
 // --- Rights
 
-// True: the command that was read may run. If not, its reply follows, at the end of its body if it
-// has one.
+// True if the command that was read may run. Otherwise its reply follows, at the end of its body if
+// it has a body.
 bool Conversation::is_allowed() {
   Context context = this->context();
   const Command& row = *running_.row;
@@ -136,11 +136,10 @@ bool Conversation::is_allowed() {
   return false;
 }
 
-// The same for the command whose body has arrived, or of which a slice is next. If not, it has
-// ended.
+// True if the command whose body has arrived, or whose next slice is about to run, may still run.
+// Otherwise it has ended.
 bool Conversation::is_still_allowed() {
-  // A list whose first part has been sent is that of a moment when the client was allowed to see
-  // it.
+  // A list shows the moment of its first part, when the client was allowed to see it.
   const auto* tubes = std::get_if<TubeListOperation>(&running_.operation);
   if (tubes != nullptr && tubes->written > 0) return true;
   if (in_progress(running_.operation) && TUBED_PLANTED(slice_of_a_lost_right)) return true;
@@ -164,7 +163,7 @@ bool Conversation::rights_changed() {
   return true;
 }
 
-// A command in slices has changed some jobs already.
+// A command in slices may have changed some jobs.
 void Conversation::audit_unfinished() {
   if (principal_ == nullptr) return;
   std::optional<std::uint64_t> jobs;

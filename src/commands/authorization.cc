@@ -15,7 +15,7 @@ namespace {
 
 using What = AuditEvent::What;
 
-// The first of the tubes that the role may not use; empty: it may use all.
+// Returns the first tube that the role may not use; empty: it may use all.
 std::string_view first_denied(const Role& role, const Named& named) {
   for (const std::string_view tube : {named.tubes[0], named.tubes[1], named.next_tube}) {
     if (!tube.empty() && !may_use(role, tube)) return tube;
@@ -43,7 +43,7 @@ bool may_use_watched(const Context& context, const Role& role) {
   return *known;
 }
 
-// The tube that the role may not use, of those that the command concerns; empty: none.
+// Returns a tube that the command concerns and the role may not use; empty: none.
 std::string_view denied_tube(const Context& context, const Role& role, const Command& command,
                              const Named& named) {
   if (command.concerns == Concerns::used && !may_use_used(context, role)) {
@@ -55,7 +55,7 @@ std::string_view denied_tube(const Context& context, const Role& role, const Com
   return command.concerns == Concerns::no_tube ? std::string_view() : first_denied(role, named);
 }
 
-// The tube whose jobs the command is about to change; empty: none.
+// Returns the tube whose jobs the command is about to change; empty: none.
 std::string_view tube_of(const Context& context, const Command& command, const Named& named) {
   if (command.concerns == Concerns::used) return context.engine.used_tube(context.session);
   if (command.concerns != Concerns::job) return named.tubes[0];
@@ -84,7 +84,7 @@ bool sets_a_policy_too_many(const Context& context, const RoleLimits& limits, co
          !policies.is_set(named.tubes[0], *named.policy);
 }
 
-// The limits of the role. A put that the server itself refuses takes nothing from limits.put_rate.
+// Step 4. A put that the server itself refuses takes nothing from limits.put_rate.
 Ruling limit(const Context& context, ActiveRole& role, const Command& command, const Named& named) {
   const RoleLimits& limits = role.role().limits;
   const bool is_put = command.access == Access::produce && command.begin_body != nullptr;
@@ -111,8 +111,8 @@ Ruling limit(const Context& context, ActiveRole& role, const Command& command, c
 
 using Refusal = std::string_view;  // a reply; empty: it is allowed
 
-// The steps 1 to 3. A tube is decided about before a job, so that the answer for a tube that the
-// role may not use does not depend on whether the job exists.
+// Steps 1 to 3. A tube is checked before a job: the answer for a tube that the role may not use
+// must not depend on whether the job exists.
 Refusal refusal_of(const Context& context, const Role& role, const Command& command,
                    const Named& named) {
   const auto answer = [&](What what, std::string_view tube, Refusal refusal) {
@@ -148,7 +148,7 @@ Ruling authorize(Context& context, const Command& command, const ArgumentStorage
       return limited;
     }
   }
-  // The others change neither what the session uses nor what it watches.
+  // Other commands change neither the used tube nor the watch list.
   if (command.concerns == Concerns::argument || command.concerns == Concerns::no_tube) {
     principal.forget_session_tubes();
   }

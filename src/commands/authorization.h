@@ -1,21 +1,19 @@
-// Authorization: whether the role of a conversation may run a command, decided by the row of the
-// command and by what its arguments name. [extension: authentication]
+// Authorization: decides whether the role of a conversation may run a command, by the row of the
+// command and the names in its arguments. [extension: authentication]
 //
-// The decision is made when the line has been read, before the body, and made again when the body
-// has arrived and before each later slice of the command: the role may be another then. In this
-// order:
+// The decision is made when the line has been read, before the body, and again when the body has
+// arrived and before each later slice, because the role may have changed. In this order:
 //
 // 1. The family of the command (Command::access) must be allowed, else DENIED. A command of the
 //    family admin that concerns no tube needs a role that may use all tubes.
 // 2. The tubes that it names or concerns (Command::concerns) must be allowed, else DENIED; also
-//    those to which its jobs may go later, by a tag or a policy.
+//    the tubes to which its jobs may go later, by a tag or a policy.
 // 3. The job that it names must be in a tube that the role may use, else NOT_FOUND, as if the job
 //    did not exist.
-// 4. The limits of the role: JOB_TOO_BIG or OUT_OF_MEMORY. Of these, only the number of tubes is
-//    looked at again when a body has arrived.
+// 4. The limits of the role: JOB_TOO_BIG or OUT_OF_MEMORY. When a body has arrived, only the number
+//    of tubes is checked again.
 //
-// A command without a row of its own for a decision needs none: nothing here knows a command's
-// name.
+// Nothing here depends on the name of a command.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +40,12 @@ struct Ruling {
 [[gnu::cold]] Ruling authorize_again(Context& context, const Command& command,
                                      const ArgumentStorage& arguments);
 
-// False: the role allows the command for no tube and no job.
+// False if the role allows the command for no tube and no job.
 bool may_run(const Role& role, const Command& command);
 
-// The role of the conversation; null: it may do everything.
+// Returns the role of the conversation; null: it may do everything.
 const Role* role_of(const Context& context);
 
-// True: there is such a job, and the role may not use its tube.
+// True if the job exists and the role may not use its tube.
 bool is_hidden(const Context& context, JobId job);
 }  // namespace tubed::commands

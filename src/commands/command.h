@@ -2,7 +2,7 @@
 //
 // The row defines everything about a command: its word, how its arguments are parsed, how a
 // malformed line is answered, its counter and line of stats, its part of the reference page, and
-// its entries in the fuzz dictionary. A command runs in up to three steps, all of them functions of
+// its entries in the fuzz dictionary. A command runs in up to three steps, which are functions of
 // the row:
 //
 // 1. `parse` reads the arguments of the line into an ArgumentStorage.
@@ -52,13 +52,14 @@ enum class Concerns : std::uint8_t {
   job,       // the tube of the job that it names
 };
 
-// The state of a command between two of its slices; monostate: no such command.
-// Of kick, kick-tube and flush-tube.
+// The states of commands between two of their slices.
+//
+// kick, kick-tube, flush-tube and flush-buried.
 struct JobsOperation {
   engine::Slices rest;
   std::uint64_t done = 0;
 };
-// Of move-jobs.
+// move-jobs.
 struct MoveOperation {
   engine::Slices rest;
   std::string to;
@@ -69,17 +70,17 @@ struct TubeListOperation {
   std::shared_ptr<const TubeListCache::Snapshot> list;  // null while it is being updated
   std::size_t written = 0;                              // how many of its parts
 };
-// Of touch-all.
+// touch-all.
 struct TouchOperation {
   std::vector<JobId> jobs;  // reserved by the client when the command began
   std::size_t next = 0;     // index of the next to touch
   std::uint64_t touched = 0;
 };
-// Of a reserve-batch that has waited, and was given this job.
+// A reserve-batch that has waited, and was given this job.
 struct BatchOperation {
   engine::JobBody first;
 };
-// Of a command that test mode delays (test_mode/), until a time or an event.
+// A command that test mode delays (test_mode/), until a time or an event.
 struct TestOperation {
   Time until;
   std::uint8_t event = 0;  // the event that it waits for
@@ -100,7 +101,7 @@ struct Context {
   Bytes body;     // null if the command has no body
   bool may_wait;  // false: the client has half-closed, or the server is stopping
 
-  // Of the conversation of the session. Null: it may do everything. O(1).
+  // The principal of the session; null: it may do everything. O(1).
   [[gnu::cold]] Principal* principal() const;
 };
 
@@ -117,7 +118,8 @@ struct BodyPlan {
   protocol::Status refusal = {};
 };
 
-// The names in the arguments of a command. The texts are those of the arguments.
+// The names in the arguments of a command, and the length of its body. They refer to the text of
+// the arguments.
 struct Named {
   std::array<std::string_view, 2> tubes = {};  // in the order of the line; empty: none
   std::string_view next_tube = {};  // where jobs may go when they are dead or expired; empty: none
@@ -198,7 +200,7 @@ struct CommandText {
   std::span<const ReplyText> replies;
   Given<Access> access;
   Given<Concerns> concerns;
-  TextRule text_rule = TextRule::needed;  // a command without arguments has none, or ignores it
+  TextRule text_rule = TextRule::needed;  // without arguments: `none`, or `ignored`
   stats::CounterPlace place = stats::CounterPlace::beanstalkd;
   std::string_view details = {};
   std::uint32_t line_bytes = 0;
@@ -261,7 +263,7 @@ constexpr std::string_view tube_named_by(std::string_view place) {
   return is_tube ? place : std::string_view();
 }
 
-// The tags of a put: those of its line, and the milliseconds of its TTR.
+// Returns the tags of the line, and the milliseconds of its TTR as a tag.
 template <class Arguments>
 JobTags tags_of_put(const Arguments& arguments) {
   JobTags tags = protocol::tags_of(arguments.tags);
@@ -269,7 +271,7 @@ JobTags tags_of_put(const Arguments& arguments) {
   return tags;
 }
 
-// The bytes that the body and its tags count as.
+// Returns the bytes of memory for jobs that the body and its tags take.
 template <class Arguments>
 std::uint32_t claimed(const Arguments& arguments) {
   if constexpr (requires { arguments.tags; }) {
@@ -279,7 +281,7 @@ std::uint32_t claimed(const Arguments& arguments) {
   }
 }
 
-// How many fields come before the length of the body.
+// Returns the number of fields before the length of the body.
 template <class Arguments>
 constexpr std::uint8_t fields_before_size() {
   std::uint8_t count = 0;

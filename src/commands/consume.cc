@@ -70,7 +70,7 @@ Answer reserve_job(Context& context, const JobArguments& arguments) {
   return JobAnswer{"RESERVED", job->id, std::move(job->body)};
 }
 
-// Without a timeout, and with a timeout of 0, it does not wait and is not warned of a TTR.
+// Without a timeout, or with 0, it does not wait and is not warned of a TTR.
 Answer reserve_batch(Context& context, Operation& operation,
                      const ReserveBatchArguments& arguments) {
   const std::uint64_t most_bytes = context.service.conversation_limits().output_bytes;
@@ -82,7 +82,8 @@ Answer reserve_batch(Context& context, Operation& operation,
   };
   const bool may_wait = arguments.timeout && arguments.timeout->seconds.count > 0;
   if (auto* waited = std::get_if<BatchOperation>(&operation)) {
-    // Other commands may have run since the notice: the job may be removed, or be another client's.
+    // Other commands may have run since the notice: the job may have been removed, or be reserved
+    // by another client.
     if (context.engine.tube_of_held(context.session, waited->first.id) ||
         TUBED_PLANTED(batch_keeps_a_removed_job)) {
       add(std::move(waited->first));

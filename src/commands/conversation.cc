@@ -23,11 +23,11 @@ using namespace protocol;
 
 namespace {
 
-// A reply of this size counts as much work as a command.
+// A reply of this many bytes counts as one unit of work.
 constexpr std::size_t kReplyBytesPerWork = 256;
-// So does a walk over this many entries of watch lists, or of lists of jobs.
+// A walk over this many entries of watch lists or lists of jobs counts as one unit of work.
 constexpr std::uint64_t kEntriesPerWork = 64;
-// The reply of list-tubes is written this far ahead of what its client has read.
+// How many bytes of list-tubes are written before the client reads them.
 constexpr std::size_t kListAheadBytes = 128 * 1024;
 
 }  // namespace
@@ -88,7 +88,7 @@ void Conversation::half_close() {
   work();
 }
 
-// With the answer TIMED_OUT.
+// Ends the wait with the answer TIMED_OUT.
 void Conversation::end_wait() {
   reply_timed_out(cancel_wait());
 }
@@ -136,7 +136,7 @@ bool Conversation::can_resume() const {
   return (stop_ == Stop::budget && !parked_) || stop_ == Stop::congested;
 }
 
-// With more bytes of replies than this, no further command is run.
+// No further command runs while the replies exceed this many bytes.
 std::size_t Conversation::output_bound() const {
   const std::size_t bound = service_.conversation_limits().output_bytes;
   const auto* tubes = std::get_if<TubeListOperation>(&running_.operation);
@@ -189,7 +189,7 @@ std::size_t Conversation::do_work(std::string_view input) {
   return taken;
 }
 
-// Consumes the front of `input` as far as it can, and returns how many bytes it has consumed.
+// Consumes as much of the front of `input` as it can. Returns the number of bytes consumed.
 std::size_t Conversation::take(std::string_view input) {
   working_ = true;
   const engine::Engine& engine = service_.engine();  // checked once, not in each step
@@ -238,8 +238,7 @@ inline bool Conversation::must_wait_for_log() {
   return true;
 }
 
-// False: this run of work ends. If true, stop_ is `budget` until a stage finds that it needs more
-// input.
+// False if this run of work ends. If true, stop_ is `budget` until a stage needs more input.
 bool Conversation::may_go_on() {
   if (quit_) return false;
   if (wait_) {
@@ -285,7 +284,7 @@ std::size_t Conversation::take_line(std::string_view input) {
   return run_line(input.substr(0, end)) ? end + kLineEnd.size() : 0;
 }
 
-// The limit of the command that a long line begins with; 0: it has none of its own.
+// Returns the limit of the command with which a long line begins; 0: limits.line_bytes.
 std::size_t Conversation::longer_limit(std::string_view input) const {
   const Command* command = find_command(input.substr(0, input.find(' ')));
   if (command == nullptr) return 0;
@@ -350,7 +349,7 @@ std::size_t Conversation::take_skipped_line(std::string_view input) {
 
 // --- Commands
 
-// False: the command has to wait for the log. A command with a body waits after its body has
+// False if the command has to wait for the log. A command with a body waits after its body has
 // arrived.
 bool Conversation::run_line(std::string_view line) {
   const std::size_t space = line.find(' ');
@@ -398,15 +397,15 @@ bool Conversation::run_line(std::string_view line) {
   return true;
 }
 
-// The arguments refer to a copy of the line from now on.
+// Copies the line: the arguments stay valid after this read.
 void Conversation::keep_text(std::string_view text) {
   kept_text_ = text;
   running_.row->parse(kept_text_, running_.arguments);
 }
 
-// A malformed line is answered at once, since its client may not send a body. If the body's length
-// can be read, the body is discarded: otherwise it would be run as commands.
-// Compat: put-body-swallowed
+// Answers a malformed line at once, because the client may not send a body. If the length of the
+// body can be read, the body is dropped: otherwise it would be run as commands. Compat:
+// put-body-swallowed
 void Conversation::refuse_line(const Command* command, std::string_view text) {
   BodySize size;
   const bool has_body = command != nullptr && command->begin_body != nullptr;
@@ -425,7 +424,7 @@ Context Conversation::context() {
           .may_wait = may_wait_};
 }
 
-// True: the arguments may refer to text.
+// True if the arguments may refer to text.
 bool Conversation::begin_body() {
   Context context = this->context();
   const BodyPlan plan = running_.row->begin_body(context, running_.arguments);
@@ -440,7 +439,7 @@ bool Conversation::begin_body() {
   return plan.has_text;
 }
 
-// The two bytes after the body are dropped too, whether or not they are CR LF, as in beanstalkd.
+// Drops the two bytes after the body as well, whether or not they are CR LF, as beanstalkd does.
 void Conversation::drop_body(std::uint32_t bytes, std::string_view reply) {
   incoming_.left = bytes + kLineEnd.size();
   incoming_.refusal = reply;
@@ -463,13 +462,12 @@ void Conversation::run_command() {
   if (in_progress(running_.operation)) end_operation();
 }
 
-// After its answer.
 void Conversation::end_operation() {
   running_.operation = {};
   if (std::exchange(owes_drained_, false)) replies_.write(word::kDrained);
 }
 
-// For an answer that is not a whole reply. True: the command has ended.
+// True if the command has ended. Precondition: the answer is not a whole reply.
 bool Conversation::ends_command(const Answer& answer) {
   if (const auto* part = std::get_if<BlockPart>(&answer)) return part->last;
   if (std::holds_alternative<Unfinished>(answer)) {

@@ -1,13 +1,13 @@
 // Conversation: a connection without its socket. Bytes go in, replies come out, in order.
 //
-// The client passes the bytes that it read to receive(), and sends what replies() has. It owns one
-// session of the engine, input that cannot be used yet, and replies that were not taken yet. It
-// does not block, and it does not run a command while an earlier command of the same client waits
-// for its answer.
+// The client passes the bytes that it has read to receive(), and sends the bytes of replies(). The
+// conversation owns a session of the engine, the input that it has not consumed, and the replies
+// that were not sent. It does not block, and it runs no command while an earlier command waits for
+// its answer.
 //
-// The input is consumed in stages (Stage): lines until a token is right, if one is needed; then a
-// line; after a put's line its body and the body's line
-// end; or input that is skipped after an error. A run of work ends for one of five reasons (Stop):
+// The input is consumed in stages (Stage): a line, after a put's line its body and the line end of
+// the body, or input that is skipped after an error. A run of work ends for one of five reasons
+// (Stop):
 //
 // - starved: it needs more input.
 // - waiting: a reserve or a wait waits for the engine's notice. Further input is kept, or ends the
@@ -18,8 +18,8 @@
 // - congested: the next command may emit a fact while the log is congested. resume() continues it
 //   when the log is not congested.
 //
-// Invariant: replies come in the order of the commands, and none is missing or added, however the
-// input is cut.
+// Invariant: each command gets its reply, in the order of the commands, however the input is cut
+// into reads.
 #pragma once
 
 #include <algorithm>
@@ -39,9 +39,9 @@ namespace tubed::commands {
 
 class Conversation {
  public:
-  // The service outlives the conversation, which may do everything.
+  // The service outlives the conversation. Without an admission, the conversation may do
+  // everything.
   explicit Conversation(Service& service);
-  // The same, with a role or before authentication, as the admission says.
   Conversation(Service& service, Admission admission);
   ~Conversation();
   Conversation(const Conversation&) = delete;
@@ -51,21 +51,20 @@ class Conversation {
 
   // Null: it may do everything, and has no `auth`.
   Principal* principal() const { return principal_.get(); }
-  // True: it has to send a right token before anything else.
+  // True if the client has to send a right token before anything else.
   bool awaits_authentication() const {
     return principal_ != nullptr && !principal_->authenticated();
   }
-  // True: the answer to its token was RefusedLater, and refuse() has not been called. Until then it
-  // is silent and takes no input.
+  // True if the answer to the token was RefusedLater and refuse() has not been called. Until then
+  // the conversation is silent and takes no input.
   bool awaits_refusal() const { return principal_ != nullptr && principal_->awaits_refusal(); }
   // Replies UNAUTHORIZED, after which the connection is to be closed. Precondition:
   // awaits_refusal().
   void refuse();
-  // The rights of its role may have changed. True: its wait has ended, and the client has to be
-  // served.
+  // Ends a wait that the rights of the role no longer allow. True if the client has to be served.
   bool rights_changed();
 
-  // True: a reserve waits for a job, or a wait for the end of a job.
+  // True while a reserve waits for a job, or a wait for the end of a job.
   bool waiting() const { return wait_.has_value(); }
 
   // Takes bytes from the client and runs their commands, up to the quantum of the tick.
@@ -79,13 +78,13 @@ class Conversation {
   // The client has half-closed: a wait ends with TIMED_OUT, and none begins. Bytes that it sent
   // before may still be received.
   void half_close();
-  // There will be no more bytes.
+  // The input has ended.
   void end_input();
 
   // The server is stopping: a wait ends without an answer, the input pipelined after it is dropped,
   // and no wait begins.
   void stop_waiting();
-  // Its client has left: the same, and nothing more of its input is run.
+  // Its client has left: as stop_waiting(), and no more of its input is run.
   void abandon();
 
   // Test mode. park(): the command that is running answers Unfinished and is not run again before
@@ -96,20 +95,20 @@ class Conversation {
   bool is_in_test_operation() const {
     return std::holds_alternative<TestOperation>(running_.operation);
   }
-  // The engine was replaced, and the session is open in the new engine. A body that is arriving is
-  // claimed again, a wait begins again, a parked command continues. True: the client has to be
-  // served.
+  // The engine was replaced, and the session is open in the new engine. Claims the memory of an
+  // arriving body again, begins a wait again, and continues a parked command. True if the client
+  // has to be served.
   bool restart();
 
-  // The command that is running has cost this much work beyond one command.
+  // Charges this much work beyond one command for the command that is running.
   void spend(std::uint32_t work) { budget_ -= std::min(work, budget_); }
 
-  // Whether has_drained() sends a line [set-caps].
+  // If `announced`, has_drained() sends a line [set-caps].
   void announce_drained(bool announced) { announces_drained_ = announced; }
   // Drain mode has ended the server, and the client is about to be closed.
   void has_drained();
-  // Reports the admin command in slices that is not finished, if there is one. Its host calls this
-  // while it still knows the address of the client; otherwise the end of the conversation does.
+  // Reports to the audit an admin command in slices that has not finished. Its host calls this
+  // while it still knows the address of the client; otherwise the destructor does.
   [[gnu::cold]] void audit_unfinished();
   void show_tubes(bool shown) { replies_.show_tubes(shown); }
   void set_writer(protocol::AnswerWriter* writer) { replies_.set_writer(writer); }
@@ -117,20 +116,20 @@ class Conversation {
   // Continues work that was deferred to a later tick.
   void resume();
   bool can_resume() const;
-  // True: it stopped as `congested`, and is resumed when the log is not congested.
+  // True if it stopped as `congested`. It is resumed when the log is not congested.
   bool waits_for_log() const { return stop_ == Stop::congested && can_resume(); }
-  // False: more bytes would only be stored.
+  // False if more bytes would only be stored.
   bool wants_input() const;
-  // True: no further reply will come. When replies() is empty, the connection can be closed.
+  // True if no further reply will come. When replies() is empty, the connection can be closed.
   bool finished() const {
     return (quit_ && !awaits_refusal()) || (input_ended_ && stop_ == Stop::starved);
   }
-  // True: it was ended because the client has not authenticated, or its role is full.
+  // True if it ended because the client has not authenticated, or its role is full.
   bool is_refused() const { return principal_ != nullptr && principal_->is_refused(); }
-  // True: it was ended because the client speaks another protocol (foreign_protocol.h).
+  // True if it ended because the client speaks another protocol (foreign_protocol.h).
   bool is_foreign() const { return foreign_; }
-  // True: a body is arriving whose command is not answered yet. (The client of a malformed put,
-  // which is answered at once, may never send the body.)
+  // True while a body arrives whose command is not answered. (The client of a malformed put, which
+  // is answered at once, may never send the body.)
   bool in_body() const;
   // True if the session holds no job, is not blocked in reserve and has no deferred work or unsent
   // replies. It may be in the middle of a line or of a body: a body that does not arrive holds
@@ -140,8 +139,8 @@ class Conversation {
   protocol::ReplyBuffer& replies() { return replies_.buffer(); }
   const protocol::ReplyBuffer& replies() const { return replies_.buffer(); }
 
-  // Takes the engine's answer to the reserve or wait. True: the conversation is not running at this
-  // moment, so its client has to be served to send the reply.
+  // Takes the engine's answer to the reserve or wait. True if the conversation is not running at
+  // this moment: then its client has to be served.
   bool answer(const engine::Notice& notice);
 
  private:

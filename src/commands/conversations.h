@@ -1,5 +1,5 @@
-// Conversations: the open conversations of a service by their sessions, and those that something
-// outside their own commands has moved on, so that the server has to send replies and resume them.
+// Conversations: the open conversations of a service by session, and those that were answered from
+// outside their own commands. The server sends the replies of the latter and resumes them.
 #pragma once
 
 #include <span>
@@ -24,17 +24,19 @@ class Conversations {
 
   // The conversation continues if its command has parked it.
   void unpark(SessionId session);
-  // The rights of roles have changed: answers each conversation that waits for something that its
-  // role no longer allows. O(waiting * watched * patterns).
+  // The rights of roles have changed: answers each conversation whose wait its role no longer
+  // allows. O(waiting * watched * patterns).
   void rights_changed();
-  // Those that wait in a reserve begin to wait again, in the order of sessions, in a new queue.
+  // Conversations that wait in a reserve begin to wait again, in the order of sessions, in a new
+  // queue.
   void restart();
 
   void notify(SessionId session) { notified_.push_back(session); }
   // True: take_notified() would return sessions.
   bool has_notified() const { return !notified_.empty(); }
-  // Replaces `sessions` by those that were notified since the last call. The caller sends their
-  // replies and resumes them. A session may have closed since, and its id may name another client.
+  // Replaces `sessions` by the sessions notified since the last call. The caller sends their
+  // replies and resumes them. A session may have closed since, and its id may belong to another
+  // client.
   void take_notified(std::vector<SessionId>& sessions) {
     sessions.clear();
     sessions.swap(notified_);

@@ -30,7 +30,7 @@ bool is_foreign_protocol(std::string_view line) {
          equal_but_for_case(line.substr(0, kHost.size()), kHost);
 }
 
-// True: the connection ends after the reply to this line, and nothing that follows on it is read.
+// True if the connection ends after the reply to this line. The rest of the input is not read.
 bool Conversation::end_foreign_protocol(std::string_view line) {
   if (!is_foreign_protocol(line)) return false;
   service_.counters().count(stats::Counter::client_foreign);

@@ -78,7 +78,7 @@ struct ModeArguments {
   static constexpr auto fields = schema(field<&ModeArguments::mode>("mode"));
 };
 
-// In whole seconds alone. [compat: milliseconds]
+// Whole seconds only. [compat: milliseconds]
 struct TimeoutArguments {
   Seconds timeout;
   static constexpr auto fields = schema(field<&TimeoutArguments::timeout>("seconds"));
@@ -263,7 +263,7 @@ struct PolicyArguments {
       schema(field<&PolicyArguments::tube>("tube"), field<&PolicyArguments::value>("key> <value"));
 };
 
-// Of stats-tubes and list-clients.
+// stats-tubes and list-clients.
 struct PageArguments {
   std::optional<std::uint64_t> from;
   std::optional<protocol::Bounded<1, 1000>> limit;

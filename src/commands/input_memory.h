@@ -11,11 +11,11 @@ class InputMemory {
  public:
   void set_bound(std::uint64_t bytes) { bound_ = bytes; }
 
-  // How many of `wanted` bytes the next read may bring: fewer if many clients wait, so that each
-  // may do only `quantum` work, and fewer as the stored input approaches the bound. Above the bound
-  // it is kLeastReadBytes. A conversation stores the input of one read and an unfinished line at
-  // most, so the bound and kLeastReadBytes for each connection bound the stored input of all
-  // conversations.
+  // Returns how many of `wanted` bytes the next read may bring. It is fewer if many clients wait,
+  // because each may do only `quantum` work, and fewer as the stored input approaches the bound;
+  // above the bound it is kLeastReadBytes. A conversation stores at most the input of one read and
+  // an unfinished line, so the bound plus kLeastReadBytes for each connection limits the stored
+  // input of all conversations.
   std::size_t read_bytes(std::size_t wanted, std::uint64_t quantum) const {
     const std::uint64_t room = bound_ > bytes_ ? bound_ - bytes_ : 0;
     const std::uint64_t share = std::min(room / kReadShare, quantum * kReadBytesPerWork);

@@ -58,10 +58,10 @@ Answer wait_for_job(Context& context, const WaitArguments& arguments) {
 
 namespace {
 
-// The lines of a page of list-jobs, stats-tubes or list-clients.
+// The default number of lines in a page of list-jobs, stats-tubes or list-clients.
 constexpr std::uint32_t kUsualLimit = 100;
 
-// The columns stay: later columns come after them, and before the tags.
+// Later columns are added after these, and before the tags.
 constexpr auto kJobColumns = std::to_array<std::string_view>(
     {"id", "state", "pri", "age", "delay", "ttr", "time-left", "reserves", "timeouts", "releases",
      "buries", "kicks", "bytes"});
@@ -159,15 +159,15 @@ Answer stats_tube_times(Context& context, const TubeArguments& arguments) {
 
 namespace {
 
-// Bounds of a page of list-clients: the ids that it looks at, also those without a client and those
-// of clients that it does not show; its bytes; and the watched tubes of a client that it shows.
+// Bounds of a page of list-clients: the ids that are looked at, including ids without a client and
+// clients that are not shown; its bytes; and the watched tubes shown of a client.
 constexpr std::uint64_t kIdsPerPage = 4096;
 constexpr std::size_t kPageBytes = 256 * 1024;
 constexpr std::size_t kShownWatches = 20;
 // Looking at this many ids costs as much as one command.
 constexpr std::uint64_t kIdsPerWork = 64;
 
-// One word, and no character that YAML takes for a comment or a key.
+// Returns one word without characters that YAML takes for a comment or a key.
 std::string word_for(const Principal* principal) {
   const ActiveRole* role = principal == nullptr ? nullptr : principal->role();
   if (role == nullptr || role->role().name.empty()) return "-";
@@ -178,7 +178,7 @@ std::string word_for(const Principal* principal) {
   return word;
 }
 
-// The columns stay as they are: later columns come after them.
+// Later columns are added after these.
 constexpr auto kClientColumns = std::to_array<std::string_view>(
     {"id", "address", "role", "used", "waiting", "held", "idle", "watched"});
 
@@ -193,7 +193,7 @@ struct ClientRow {
   std::uint64_t idle;
   std::string watched;
 
-  // Of its line.
+  // The length of its line.
   std::size_t bytes() const {
     return fmt::formatted_size("- {} {} {} {} {} {} {} {}\n", session, address, role, used, waiting,
                                held, idle, watched);
@@ -261,8 +261,8 @@ Answer list_clients(Context& context, const PageArguments& arguments) {
                    BlockSink& block) { write_clients(rows, next, block); }};
 }
 
-// First, in slices, the parts that are out of date are made. Parts that other clients' commands
-// change meanwhile are made with the last slice. Then the list of that moment is written part by
+// First updates the parts that are out of date, in slices; parts that other clients' commands
+// change meanwhile are updated with the last slice. Then writes the list of that moment part by
 // part.
 Answer list_tubes(Context& context, Operation& operation, const NoArguments&) {
   if (!in_progress(operation)) operation = TubeListOperation();

@@ -2,12 +2,12 @@
 // [extension: authentication]
 //
 // The service has one ActiveRole for each role of the settings. Each conversation with a role has a
-// Principal that points to it, so that a reload changes the rights of all of them at once. The
+// Principal that points to it: a reload changes the rights of all its conversations at once. The
 // server decides how a conversation begins (Admission) and compares tokens (Authentication);
 // authorization.h decides what a role may do, and audit.h reports what was denied.
 //
-// A role that is removed from the settings keeps no right. It is freed when its last conversation
-// has closed, or at once if it has none.
+// A role that is removed from the settings has no rights. It is freed when its last conversation
+// has closed.
 #pragma once
 
 #include <cstdint>
@@ -30,20 +30,20 @@ class ActiveRole {
  public:
   explicit ActiveRole(Role role) : role_(std::move(role)) {}
 
-  // The rights and the limits at this moment. Of a removed role: the name, and no family.
+  // The current rights and limits. A removed role keeps its name, and has no family.
   const Role& role() const { return role_; }
   bool removed() const { return removed_; }
   // How many conversations have the role.
   std::uint32_t conversations() const { return conversations_; }
-  // True: limits.connections allows no more conversations.
+  // True if limits.connections allows no more conversations.
   bool is_full() const {
     return role_.limits.connections > 0 && conversations_ >= role_.limits.connections;
   }
   // Grows when the rights change.
   std::uint64_t version() const { return version_; }
 
-  // Takes one put from limits.put_rate, which allows that many in each second and no more at once.
-  // False: none is left. O(1).
+  // Takes one put from limits.put_rate, which is the number of puts per second and the largest
+  // burst. False if all are used. O(1).
   bool take_put(Time now);
 
  private:
@@ -56,15 +56,15 @@ class ActiveRole {
   Time puts_used_until_ = Time::min();  // when all puts that were taken are free again
 };
 
-// The roles in force. They stay where they are in memory.
+// The roles in force. Their addresses do not change.
 class Roles {
  public:
   // Replaces the values of roles that exist, adds new roles and removes the others. O(roles^2).
   void set(const std::vector<Role>& roles);
-  // Null: no role has this name, or it was removed.
+  // Returns null if no role has this name, or it was removed.
   ActiveRole* find(std::string_view name);
 
-  // A conversation has the role from now on, or does not have it any more.
+  // Adds a conversation to the role, or takes it away.
   void join(ActiveRole& role) { ++role.conversations_; }
   void leave(ActiveRole& role);
 
@@ -74,14 +74,15 @@ class Roles {
 
 // How a conversation begins.
 struct Admission {
-  // Null: it may do everything, or nothing before it authenticates if it takes tokens. The
-  // conversation counts among those of the role from now on, also if the role is full.
+  // Null: it may do everything; if it takes tokens, nothing before it authenticates. A role counts
+  // the conversation even if the role is full.
   ActiveRole* role = nullptr;
   std::string name = {};      // of the client, for the audit: a subject of a certificate, a user
   bool takes_tokens = false;  // the client may send `auth`
 };
 
-// The client of a conversation. A conversation that is not restricted and takes no tokens has none.
+// The client of a conversation. A conversation that has no role and takes no tokens has no
+// principal.
 class Principal {
  public:
   Principal(Roles& roles, Admission admission);
@@ -97,21 +98,20 @@ class Principal {
 
   // A token was right.
   void authenticate(ActiveRole* role, std::string name);
-  // The client is refused: its connection ends after the reply, which comes at once or, if `later`,
-  // with Conversation::refuse().
+  // Refuses the client: its connection ends after the reply, which is sent at once or, if `later`,
+  // by Conversation::refuse().
   void refuse(bool later = false) { refusal_ = later ? Refusal::later : Refusal::at_once; }
   bool is_refused() const { return refusal_ != Refusal::none; }
   bool awaits_refusal() const { return refusal_ == Refusal::later; }
 
-  // Whether the role may use the tube that the session uses, and all tubes that it watches. No
-  // value: it is not known. forget_session_tubes() is called before either may change.
+  // Whether the role may use the tube that the session uses, and all tubes that it watches; no
+  // value: not known. forget_session_tubes() is called before either may change.
   struct SessionTubes {
     std::optional<bool> used = std::nullopt;
     std::optional<bool> watched = std::nullopt;
   };
   SessionTubes& session_tubes();
-  // The tube of the command that runs, as it was before: for the audit, if the command is one of
-  // administrators.
+  // For the audit: the tube that a command of administrators concerned when it began.
   const std::string& audited_tube() const { return audited_tube_; }
   void set_audited_tube(std::string_view tube) { audited_tube_ = tube; }
   void forget_session_tubes() { session_tubes_ = {}; }
@@ -136,7 +136,7 @@ struct Granted {
   std::string name = {};       // of the client, for the audit
 };
 struct Refused {};
-// It is refused, but later: the caller then calls Conversation::refuse().
+// The refusal comes later: the caller then calls Conversation::refuse().
 struct RefusedLater {};
 using Authentication = std::variant<Granted, Refused, RefusedLater>;
 

@@ -48,14 +48,14 @@ Status reply_to(stats::Counter reason) {
   return {.kind = BodyPlan::Kind::accept, .has_text = has_text, .bytes = bytes, .refusal = {}};
 }
 
-// The reply to a put whose body was accepted: the server has no place for it any more.
+// Returns the reply to a put whose body was accepted, but for which the server no longer has room.
 Status refuse_late(Context& context, std::uint32_t memory, stats::Counter reason) {
   context.engine.return_memory(memory);
   context.service.counters().count(reason);
   return reply_to(reason);
 }
 
-// While a body arrived, drain mode may have begun, or the disk or the tube may have become full.
+// Checks again what may have changed while the body arrived: drain mode, the disk, the tube.
 [[gnu::always_inline]] inline std::optional<Status> refused_meanwhile(Context& context,
                                                                       std::uint32_t memory,
                                                                       bool full) {
@@ -76,7 +76,7 @@ engine::PutRequest request_of(Context& context, const Arguments& arguments) {
           .body = std::move(context.body)};
 }
 
-// The same as plan_put(), for the lines that are not those of a plain put.
+// plan_put() for lines with tags or a tube.
 template <class Arguments>
 [[gnu::noinline]] BodyPlan plan_long_put(Context& context, const Arguments& arguments,
                                          bool has_tube, bool full) {
@@ -89,7 +89,7 @@ bool has_tags(const Arguments& arguments) {
   return !arguments.tags.text.empty() || arguments.ttr.short_by_ms > 0;
 }
 
-// The word that stats-job would show, in capitals.
+// Returns the word of stats-job, in capitals.
 std::string_view state_word(std::optional<JobState> state) {
   if (!state) return word::kDeleted;
   switch (*state) {

@@ -1,7 +1,7 @@
-// QueueClock: the time of the queue, where it is not that of the tick: in test mode it is moved by
-// command, and in a cluster it is that of the leader.
+// QueueClock: the time of the queue, if it differs from the time of the tick. In test mode commands
+// move it, and in a cluster it is the time of the leader.
 //
-// Outside of both, a server has none: the pointer in Service is null.
+// In other servers the pointer in Service is null.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ class QueueClock {
  public:
   virtual ~QueueClock() = default;
 
-  // A tick has begun at `tick`, by the monotonic clock. Returns the time of the queue. Nothing: the
-  // queue does nothing by itself, because it follows that of another node.
+  // A tick has begun at `tick`, by the monotonic clock. Returns the time of the queue; no value if
+  // the queue does nothing by itself, because it follows the queue of another node.
   virtual std::optional<Time> tick_began(Time tick) = 0;
   // When the next tick is needed, by the monotonic clock.
   virtual engine::Deadlines next_deadlines() const = 0;

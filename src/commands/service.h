@@ -54,12 +54,12 @@ class Service final : public engine::Output {
       return clock_->next_deadlines();
     return engine_->next_deadlines();
   }
-  // The server around this service, which outlives it, or is replaced before its end. A service
-  // has a ServiceHost of its own until one is set.
+  // The host outlives the service or is replaced before its end. A service has a ServiceHost of its
+  // own until then.
   void set_host(ServiceHost& host) { host_ = &host; }
   ServiceHost& host() const { return *host_; }
 
-  // True: the next tick removes flushed jobs. They wait while the log is congested.
+  // True if the next tick removes flushed jobs. They wait while the log is congested.
   bool may_remove_pending() const { return engine_->has_removals(now_) && !log_->congested(); }
 
   engine::Engine& engine() { return *engine_; }
@@ -78,14 +78,13 @@ class Service final : public engine::Output {
 
   bool draining() const { return draining_; }
   void set_draining(bool draining) { draining_ = draining; }
-  // Whether clients get jobs (Engine::set_giving()). Sessions that a notice has answered are
+  // If `giving`, clients get jobs (Engine::set_giving()). Sessions that a notice has answered are
   // notified.
   void set_giving(bool giving);
-  // Replaces the roles of the settings: their conversations have the new rights at once. A client
-  // that waits in a reserve on a tube that its role may not use any more, or may not reserve any
-  // more, is answered DENIED; if it waits for a job of such a tube, NOT_FOUND. The caller then
-  // closes the conversations of removed roles. O(roles^2 + conversations), O(waiting * watched *
-  // patterns).
+  // Replaces the roles of the settings; their conversations have the new rights at once. If the
+  // role of a waiting client no longer allows its reserve, the reply is DENIED; if it no longer
+  // allows the tube of the job that the client waits for, NOT_FOUND. The caller then closes the
+  // conversations of removed roles. O(roles^2 + conversations), O(waiting * watched * patterns).
   void set_roles(const std::vector<Role>& roles);
   Roles& roles() { return roles_; }
 
@@ -104,7 +103,7 @@ class Service final : public engine::Output {
   // conversation that waits in a reserve begins to wait again. No fact is emitted. O(jobs +
   // sessions).
   void replace_queue(Time now, const std::function<void(engine::Engine&)>& fill);
-  // Those that a notice has answered while they were not running are notified.
+  // Conversations that a notice has answered while they were not running are notified.
   Conversations& conversations() { return conversations_; }
   const Conversations& conversations() const { return conversations_; }
 
@@ -123,9 +122,10 @@ class Service final : public engine::Output {
   }
 
   stats::ServerCounters& counters() { return counters_; }
-  // The values of the rows of stats and of the metrics at this moment. O(1).
+  // Returns the current values of the rows of stats and of the metrics. O(1).
   stats::ServerState server_state() const;
-  // The block of stats, of the moment at which it is written. The service outlives it.
+  // Returns the block of stats, with the values at the time when it is written. The service
+  // outlives it.
   protocol::Block stats_block() const;
 
   void fact(const Fact& fact) override;
@@ -139,7 +139,7 @@ class Service final : public engine::Output {
   // The removal is no event of test mode.
   void remove_pending() { engine_->remove_pending(now_, *log_, *this); }
 
-  // Not inlined, so that their callers stay short outside of test mode.
+  // Not inlined: their callers stay short outside of test mode.
   [[gnu::noinline]] void fact_in_test_mode(const Fact& fact);
   [[gnu::noinline]] void begin_tick_by_clock(Time tick_time);
   void clear_command_counts();
@@ -161,8 +161,7 @@ class Service final : public engine::Output {
   TickBudget tick_budget_;
   InputMemory input_;
   TubeListCache tube_list_cache_;
-  // One element more than the number of rows: nothing reports it, and rows of test mode count
-  // there.
+  // The last element is for rows of test mode, and nothing reports it.
   std::array<stats::CommandCount, kCommandCount + 1> command_counts_;
   stats::ServerCounters counters_;
   stats::ProcessIdentity identity_;

@@ -1,8 +1,8 @@
 // One row for each command: its name, a sentence about it, its replies, its access, the tube that
 // it concerns, and whether it may emit a fact. The template that makes a row (command,
-// command_with_body, command_in_slices) binds the struct of its arguments and its handler, so that
-// a wrong combination is a compile error. find_command() hashes the length and three characters of
-// a name into a table that the compiler makes.
+// command_with_body, command_in_slices) binds the struct of its arguments to its handler; a wrong
+// combination does not compile. find_command() hashes the length and three characters of a name
+// into a table that the compiler makes.
 #include "commands/table.h"
 
 #include "commands/handlers.h"
@@ -461,11 +461,11 @@ constexpr std::array<Command, kCommandCount> kCommands = [] {
   return rows;
 }();
 
-// An open-addressed table of the rows by name, worked out by the compiler.
+// An open-addressed table of the rows by name, made at compile time.
 constexpr std::size_t kBuckets = 128;
 constexpr std::uint8_t kNoRow = 0xff;
 
-// Its length and three of its bytes: enough to tell most names apart, at the same cost for each.
+// The length and three bytes of a name distinguish most names, at the same cost for each name.
 // Precondition: not empty.
 constexpr std::size_t bucket_of(std::string_view name) {
   const std::size_t bytes = name.size();

@@ -14,16 +14,16 @@ inline constexpr std::size_t kCommandCount = 52;
 
 std::span<const Command, kCommandCount> command_table();
 
-// The row of the command with this name that every conversation has, or null. O(1).
+// Returns the row of the command with this name, or null; null for `auth`. O(1).
 const Command* find_command(std::string_view name);
-// The row of `auth`, which only conversations that take tokens have: to others it is an unknown
-// word.
+// Returns the row of `auth`, which is an unknown word in a conversation that takes no tokens.
 const Command& auth_command();
 
-// The word for the family of the command, as in the settings. Empty: it needs no permission.
+// Returns the word for the family of the command, as in the settings. Empty: it needs no
+// permission.
 std::string_view family_of(const Command& command);
 
-// One counter for each row, all of them zero.
+// One counter for each row, at zero.
 using CommandCountTable = std::array<stats::CommandCount, kCommandCount>;
 CommandCountTable command_counts();
 

@@ -1,6 +1,6 @@
 // TestHooks: the part of test mode (test_mode/) that the service and its conversations call.
 //
-// A server outside of test mode has none: the pointer in Service is null.
+// Outside of test mode the pointer in Service is null.
 #pragma once
 
 #include <span>
@@ -14,14 +14,14 @@ namespace tubed::commands {
 
 class TestHooks : public QueueClock {
  public:
-  // The row that runs for a line that begins with this word. `command`: its row in the command
-  // table, or null. Null: there is no such command in test mode either.
+  // Returns the row that runs for a line beginning with this word, or null if the word is unknown.
+  // `command`: its row in the command table, or null.
   virtual const Command* command_for(std::string_view word, const Command* command) = 0;
 
   // The rows of the commands that only a server in test mode has.
   virtual std::span<const Command> verbs() const = 0;
 
-  // The engine has emitted this. Called in the middle of the engine's work.
+  // The engine has emitted these. Called in the middle of the engine's work.
   virtual void fact(const Fact& fact) = 0;
   virtual void notice(const engine::Notice& notice) = 0;
   virtual void retired(const engine::Retirement& retirement) = 0;

@@ -1,11 +1,11 @@
-// TickBudget: how much work one tick of the loop does for clients, so that no client waits long.
+// TickBudget: bounds the work for clients in a tick of the loop.
 //
-// When the work or the time of a tick is spent, clients that were not served yet are deferred to
-// later ticks, in order. The quantum is the work that one client may use at a time: the work of the
-// tick divided by the number of clients that wait, so that more clients are served in one tick.
+// When the work or the time of a tick is spent, the remaining clients are deferred to later ticks,
+// in order. The quantum bounds the work of a client at a time: it is the work of a tick divided by
+// the number of waiting clients.
 //
-// The unit of work is about one command. The clock is read only after some units, so that a tick
-// with one small command does not pay for it.
+// The unit of work is about one command. The clock is read only after some units: a tick with one
+// small command does not pay for it.
 #pragma once
 
 #include <algorithm>

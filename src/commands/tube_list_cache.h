@@ -2,7 +2,7 @@
 //
 // The names of 100,000 tubes are up to 20 MB. The list is stored as parts of 256 tubes each. A part
 // is made again only after one of its tubes was created or removed, and replies refer to parts
-// instead of copying them. A snapshot is the list of one moment: a client reads its parts over many
+// instead of copying them. A snapshot is the list at one moment: a client reads its parts over many
 // ticks, while tubes are created and removed.
 #pragma once
 
