@@ -28,7 +28,7 @@ Result<TlsPointer> load_tls(const TlsSettings& settings, const char* alpn) {
   return loop::TlsContext::load(options);
 }
 
-// Calls visit(context) for each that is in use.
+// Calls visit(context) for each context in use.
 template <class Visit>
 void for_each_context(const AccessFiles& files, const Visit& visit) {
   for (const TlsPointer& context : files.listeners) {
@@ -37,7 +37,7 @@ void for_each_context(const AccessFiles& files, const Visit& visit) {
   if (files.http != nullptr) visit(*files.http);
 }
 
-// True if other machines may be able to use the API without showing who they are.
+// True if other machines may be able to use the API without authentication.
 bool api_is_open(const Settings& settings) {
   const HttpApiSettings& http = settings.http;
   return http.api != HttpApiLevel::off && http.auth == AuthMode::none && http.role.empty() &&
@@ -56,8 +56,8 @@ bool is_named_by_a_listener(const Settings& settings, const std::string& role) {
                              [&](const Listen& listen) { return listen.role == role; });
 }
 
-// Adds a complaint for each kind of identity that a role names and no listener asks for, and the
-// other way round: clients are refused, or are not limited as the settings seem to say.
+// Adds a complaint for each kind of identity that a role names but no listener asks for, and the
+// other way round: then clients are refused, or have other limits than the settings suggest.
 void add_unused(const Settings& settings, std::vector<std::string>& complaints) {
   struct Kind {
     AuthMode mode;

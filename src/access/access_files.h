@@ -1,5 +1,5 @@
-// AccessFiles: what TLS and authentication read from files: certificates with their keys, and
-// tokens. They are read at a start and at each reload, all of them before anything changes.
+// AccessFiles: the certificates, keys and tokens that TLS and authentication read from files, at a
+// start and at each reload. All files are read before anything changes.
 #pragma once
 
 #include <memory>
@@ -25,17 +25,17 @@ struct AccessFiles {
 // Reads the files of the settings. The error is one line with the file and the reason.
 Result<AccessFiles> load_access_files(const Settings& settings);
 
-// Warnings that do not refuse the files: one line for each certificate that is not valid at
-// `wall_time` (since 1970), for each token without a role or role without its token, and for what
-// roles name and no listener asks for, or the other way round.
+// Returns warnings, one line for each certificate that is not valid at `wall_time` (since 1970),
+// each token without a role, each role without its token, and each kind of identity that a role
+// names but no listener asks for, or the other way round.
 std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time);
 
-// The settings whose files have other contents in `fresh` than in `current`:
-// "listen.tls.certificate", also if its key has changed, "listen.tls.client_ca", the same two
-// of "http", and "auth.tokens". Each once. Both are of the same listeners.
+// Returns the settings whose files differ between `current` and `fresh`, each once:
+// "listen.tls.certificate" (also if its key has changed), "listen.tls.client_ca", the same two of
+// "http", and "auth.tokens". Both have the same listeners.
 std::vector<std::string> changed_files(const AccessFiles& current, const AccessFiles& fresh);
 
-// When the first certificate in use expires, since 1970. Zero: none is in use.
+// Returns when the first certificate in use expires, since 1970; zero if no certificate is in use.
 Duration first_expiry(const AccessFiles& files);
 
 }  // namespace tubed::access

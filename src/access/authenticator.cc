@@ -153,7 +153,7 @@ void Authenticator::refuse_due() {
   while (!refusals_.empty() && refusals_.begin()->first <= now) {
     const SessionId session = refusals_.begin()->second;
     refusals_.erase(refusals_.begin());
-    // The session may have closed, and its id may name another client.
+    // The session may have closed, and its id may belong to another client.
     serving::Client* client = clients_.find(session);
     if (client == nullptr || !client->conversation().awaits_refusal()) continue;
     client->conversation().refuse();

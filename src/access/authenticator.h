@@ -1,13 +1,13 @@
-// Authenticator: which role each client has, what happens to a client that has none, and the log of
-// both: failed attempts, denials, and the commands of administrators (the audit).
+// Authenticator: finds the role of each client, refuses clients without a role, and logs failed
+// attempts, denials, and the commands of administrators (the audit).
 //
-// A client gets its role when its connection is taken (the listener's role, a certificate, a user)
-// or by a token. A wrong token is refused later, and later still the more often its address has
-// failed, so that attempts cost time; a right token is never delayed. The log never has a token or
-// a body.
+// A client gets its role when its connection is accepted (the role of the listener, a certificate,
+// a user) or by a token. A wrong token is refused after a delay, which grows with the failures of
+// its address: attempts cost time. A right token is never delayed. The log never contains a token
+// or a body.
 //
-// Each command of an administrator has a line, up to kAuditPerSecond in a second. The others of
-// that second are counted, and a line at its end has their number. The metric counts all.
+// Each command of an administrator is logged, up to kAuditPerSecond in a second. A line at the end
+// of the second has the number of the others. The metric counts all.
 #pragma once
 
 #include <map>
@@ -40,30 +40,31 @@ class Authenticator {
 
   static constexpr std::uint32_t kAuditPerSecond = 100;
 
-  // Settings and files in force from now on. Conversations keep their roles, with the rights that
-  // these have now; a client whose role was removed, or whom no token, certificate or user gives
-  // its role any more, is closed. O(clients * roles).
+  // Applies settings and files. Conversations keep their roles, with the current rights of these. A
+  // client is closed if its role was removed, or if no token, certificate or user gives it its
+  // role. O(clients * roles).
   void apply(const std::vector<RoleSettings>& roles, Identities identities);
 
-  // The admission of a connection, and its identity if that is known.
+  // The admission of a connection, and its identity if it is known.
   struct Admitted {
     commands::Admission admission;
     std::optional<serving::ClientIdentity> identity;
   };
-  // Nothing: the client has no role, or its role is full. It was sent the reply, and is to be
-  // closed.
+  // Returns no value if the client has no role or its role is full: it was sent the reply, and is
+  // to be closed.
   std::optional<Admitted> admit(loop::Channel& channel, const serving::ConnectionOrigin& origin);
 
   // The admission of a request over HTTP. Its role may be full: then no conversation may begin.
-  // `token`: of the request; nothing: it has none.
+  // `token`: of the request, if it has a token.
   struct Refusal {
-    Duration delay{};  // it is to be answered that much later: the token is wrong
+    Duration delay{};  // until the answer; above zero if the token is wrong
   };
   std::variant<Admitted, Refusal> admit(const loop::HttpPeer& peer, const HttpApiSettings& http,
                                         std::optional<std::string_view> token);
-  // The answer to the token of a conversation. Does not keep it.
+  // Returns the answer to the token of a conversation. Does not keep the token.
   commands::Authentication authenticate(std::string_view token, SessionId session);
-  // Logs the decision about a command: at most kAuditPerSecond of those that have run.
+  // Logs the decision about a command. Of commands that have run, at most kAuditPerSecond are
+  // logged.
   void audit(const commands::AuditEvent& event);
 
   // True if the client would have the same role now. O(tokens).

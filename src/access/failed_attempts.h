@@ -1,8 +1,8 @@
-// FailedAttempts: how long an address waits for the refusal of its next wrong token.
+// FailedAttempts: the delays of refusals of wrong tokens, by address.
 //
-// Each failure of an address doubles its delay, up to kMaxDelay; the delay is halved again in each
-// kForgiveness without a failure. A right token is never delayed. When more than kMaxAddresses are
-// known, the address whose last failure is oldest is forgotten.
+// Each failure of an address doubles its delay, up to kMaxDelay; each kForgiveness without a
+// failure halves it. A right token is never delayed. When more than kMaxAddresses are known, the
+// address with the oldest last failure is forgotten.
 #pragma once
 
 #include <list>
@@ -21,8 +21,8 @@ class FailedAttempts {
   static constexpr Duration kForgiveness = std::chrono::seconds(30);
   static constexpr std::size_t kMaxAddresses = 4096;
 
-  // An attempt of `client` has failed, which is as os::peer_address() returns it. Returns the
-  // delay of its refusal. IPv6 addresses of one /64 network count as one address. O(1).
+  // Counts a failed attempt of `client`, as os::peer_address() returns it. Returns the delay of its
+  // refusal. IPv6 addresses of one /64 network count as one address. O(1).
   Duration add(std::string_view client, Time now);
 
   std::size_t addresses() const { return by_age_.size(); }

@@ -16,8 +16,8 @@ std::string token_name(std::string_view name) {
   return fmt::format("token {}", name);
 }
 
-// True for an alternative name or a subject as of RFC 2253, which openssl prints without a blank
-// after a comma: a subject in another spelling is that of no certificate.
+// True for an alternative name, or a subject in the form of RFC 2253, which openssl prints without
+// a blank after a comma. No certificate has a subject in another spelling.
 bool is_subject(const std::string& text) {
   for (const std::string_view prefix : {"DNS:", "email:", "URI:"}) {
     if (text.starts_with(prefix)) return text.size() > prefix.size();
@@ -45,7 +45,7 @@ bool is_subject(const std::string& text) {
   return in_value;
 }
 
-// Gives the user or group `id` the role. An error if another name of it has one already.
+// Gives the user or group `id` the role. An error if it already has a role by another name.
 Result<void> add(std::map<std::uint32_t, serving::ClientIdentity>& roles, std::uint32_t id,
                  const std::string& role, std::string_view kind, const std::string& name) {
   const auto [found, added] = roles.emplace(

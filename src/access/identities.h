@@ -1,4 +1,4 @@
-// Identities: which role a client has, by its token, its certificate or its user.
+// Identities: finds the role of a client by its token, its certificate or its user.
 //
 // Made from the roles of the settings and the file of tokens, and replaced as a whole by a reload.
 #pragma once
@@ -21,16 +21,16 @@ namespace tubed::access {
 class Identities {
  public:
   Identities() = default;
-  // Reads the file of tokens and looks users and groups up. A user or group that is in two roles,
-  // by its name or its number, and a subject that no certificate has are errors. The error is one
-  // line.
+  // Reads the file of tokens and looks up users and groups. A user or group that is in two roles,
+  // by its name or its number, and a subject that no certificate can have are errors. The error is
+  // one line.
   static Result<Identities> load(const Settings& settings);
 
-  // Nothing: no role. O(tokens), in a time that shows nothing of them.
+  // Returns no value if the token has no role. O(tokens), in a time that does not depend on them.
   std::optional<serving::ClientIdentity> of_token(std::string_view token) const;
   // By the alternative names in their order, and then by the subject. O(names * log roles).
   std::optional<serving::ClientIdentity> of_certificate(const loop::TlsPeer& certificate) const;
-  // By the user, else by its groups. Nothing if its groups are in several roles.
+  // By the user, else by its groups. Returns no value if its groups are in several roles.
   std::optional<serving::ClientIdentity> of_process(const os::PeerCredentials& process) const;
   // True if the same client would have the same role now. O(tokens).
   bool still_has(const serving::ClientIdentity& identity) const;

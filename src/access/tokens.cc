@@ -19,7 +19,7 @@ constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::string_view kHashPrefix = "sha256:";
 constexpr std::string_view kBlanks = " \t\r";
 
-// The next word of the line, which is taken from it.
+// Removes the next word from the line and returns it.
 std::string_view take_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
   const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
@@ -36,7 +36,7 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= kMaxNameBytes && std::ranges::all_of(text, allowed);
 }
 
-// -1: not a hexadecimal digit.
+// Returns -1 if it is no hexadecimal digit.
 int digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -57,7 +57,7 @@ bool read_hash(std::string_view text, serving::TokenHash& hash) {
   return true;
 }
 
-// A reason without the text of the line: a token itself may be in it by mistake.
+// The reason leaves out the text of the line, which may be a token by mistake.
 std::string_view read_line(std::string_view line, Token& token) {
   const std::string_view name = take_word(line);
   const std::string_view hash = take_word(line);

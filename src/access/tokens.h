@@ -1,7 +1,7 @@
-// Tokens: the file of the tokens that clients may authenticate with. [extension: authentication]
+// Tokens: the file of the tokens with which clients may authenticate. [extension: authentication]
 //
-// The file has no token, only the SHA-256 of each, so that a stolen copy admits no client. A token
-// is as random as a key, so that a hash without salt and stretching is enough. [tubectl token new]
+// The file has only the SHA-256 of each token: a stolen copy admits no client. A token is as random
+// as a key, so a hash without salt and stretching is enough. [tubectl token new]
 #pragma once
 
 #include <string>
@@ -22,14 +22,13 @@ struct Token {
 serving::TokenHash hash_of(std::string_view token);
 
 // Reads lines "NAME sha256:HEX"; empty lines and those that begin with # are comments. `file` is
-// its name in errors, which are one line with file and line; they show no hash. No two tokens have
-// a name or a hash in common. O(text).
+// the name of the file in errors, which are one line with file and line, without hashes. No two
+// tokens have the same name or hash. O(text).
 Result<std::vector<Token>> parse_tokens(std::string_view text, const std::string& file);
-// The same for a file, which others cannot read or change, of 1 MiB at most.
+// Reads a file of at most 1 MiB, which other users must not be able to read or change.
 Result<std::vector<Token>> read_tokens(const std::string& file);
 
-// The token with this hash; null: none. The time that it takes shows nothing of the hashes.
-// O(tokens).
+// Returns the token with this hash, or null. The time does not depend on the hashes. O(tokens).
 const Token* find_token(const std::vector<Token>& tokens, const serving::TokenHash& hash);
 
 }  // namespace tubed::access

@@ -13,13 +13,13 @@ namespace tubed::serving {
 
 namespace {
 
-// From this size on, the rest of a body is read straight into the job's memory.
+// The rest of a body of at least this size is read straight into the memory of the job.
 constexpr std::size_t kDirectReadBytes = 4096;
-// One read brings at most this much, and more only after a large body: then the bodies that follow
-// are large too, most likely, so that few commands make much input.
+// The bound of one read. It is larger after a large body, because the next bodies are probably
+// large too, and a few commands then make much input.
 constexpr std::size_t kReadBytes = 64 * 1024;
 
-// Sends text and bodies in order from where they lie; `wanted` is set to how many bytes that was.
+// Sends text and bodies in order, without a copy; sets `wanted` to their bytes.
 os::Transfer send_pieces(loop::Channel& channel, const protocol::ReplyBuffer& replies,
                          std::size_t sendable, std::size_t& wanted) {
   std::array<std::string_view, os::kMaxPieces> pieces;
@@ -32,7 +32,7 @@ os::Transfer send_pieces(loop::Channel& channel, const protocol::ReplyBuffer& re
   return channel.write(std::span(pieces).first(count));
 }
 
-// Sends as much as one system call takes; mostly all of it is one piece of text.
+// Sends as much as one system call takes, which is usually one piece of text.
 os::Transfer send_front(loop::Channel& channel, const protocol::ReplyBuffer& replies,
                         std::size_t sendable, std::size_t& wanted) {
   const std::string_view front = replies.front();
@@ -88,7 +88,7 @@ void Client::resume() {
   handle(ready);
 }
 
-// True if there may be more to read.
+// True if more input may be in the kernel.
 bool Client::read() {
   if (!conversation_.wants_input() || !host_.takes_input()) return false;
   const std::span<char> space = conversation_.body_space();
@@ -176,7 +176,7 @@ bool Client::is_input_paused() const {
   return !finishing() && conversation_.wants_input() && !host_.takes_input();
 }
 
-// Everything that was read is answered, and the replies are sent.
+// True if all input that was read is answered and the replies are sent.
 bool Client::answered() const {
   return conversation_.replies().empty() && !conversation_.can_resume();
 }

@@ -1,11 +1,11 @@
-// Client: one connection, that is a channel and a conversation, and the bytes between them.
+// Client: one connection: a channel, a conversation, and the bytes between them.
 //
-// A client lives through these steps. The channel reports that it is readable, and the client
-// begins the tick, reads once and gives the bytes to its conversation, which runs the commands. The
-// client marks itself dirty, so that the scheduler serves it at the end of the tick: write() sends
-// the replies that are durable, and update_interest() asks the channel for what
-// the conversation can use next. A client that comes when the work of the tick is used up is
-// deferred before it is read from, and resume() does later what on_ready() would have done.
+// When the channel is readable, the client begins the tick, reads once and gives the bytes to its
+// conversation, which runs the commands. The client then marks itself dirty: at the end of the tick
+// the scheduler calls write(), which sends the replies that are durable, and update_interest(),
+// which asks the channel for what the conversation can use next. A client that comes when the work
+// of the tick is used up is deferred before it is read from; resume() later does the work of
+// on_ready().
 //
 // The client closes nothing itself: the scheduler closes it at the end of a tick in which done()
 // is true.
@@ -29,11 +29,11 @@ class Client;
 // The part of the scheduler that clients call.
 class ClientHost {
  public:
-  // An event has arrived: the first one of a tick reads the clock and does what is due.
+  // An event has arrived. The first event of a tick reads the clock and does what is due.
   virtual void begin_tick() = 0;
   // The client is served at the end of the tick.
   virtual void mark_dirty(Client& client) = 0;
-  // False: too many replies wait for the log, and no client is read from for now.
+  // False while too many replies wait for the log: then no client is read from.
   virtual bool takes_input() const = 0;
   // Client::resume() is called in a later tick.
   virtual void defer(Client& client) = 0;
@@ -72,11 +72,11 @@ class Client final : public loop::ChannelOwner {
   // Sends the replies that are durable, until the kernel takes no more. True if it took something.
   // O(bytes sent).
   bool write(const FactLog& log);
-  // Replies that may be sent and that the kernel did not take.
+  // True if the kernel has not taken all replies that may be sent.
   bool has_unsent() const { return conversation_.replies().size() > gated_bytes_; }
-  // Replies wait until the log makes durable what they acknowledge.
+  // True while replies wait until the changes that they acknowledge are durable.
   bool is_gated() const { return gate_.holds(); }
-  // The client would be read from if the host took input.
+  // True if only the host keeps the client from being read from.
   bool is_input_paused() const;
   // True if bytes have been received since the last call.
   bool take_received() { return std::exchange(received_, false); }
@@ -93,10 +93,10 @@ class Client final : public loop::ChannelOwner {
   // the peer has ended its side too.
   void finish();
   bool finishing() const { return state_ >= State::finishing; }
-  // It waited in a reserve when the server began to stop; finish() ends that.
+  // True if it waited in a reserve when the server began to stop. finish() ends the wait.
   bool closes_last() const { return closes_last_; }
-  // The last read took everything that the client had sent, and that is done. False before the
-  // first read.
+  // True if the last read took all input and all its commands are done. False before the first
+  // read.
   bool is_light() const { return read_all_ && conversation_.wants_input(); }
   // The connection can be closed.
   bool done() const;
@@ -104,7 +104,7 @@ class Client final : public loop::ChannelOwner {
   std::unique_ptr<loop::Channel> take_channel() { return std::move(channel_); }
 
   void on_ready(loop::Readiness ready) override;
-  // Does what was deferred: reads, or continues with what was read.
+  // Does the deferred work: reads, or continues with the input.
   void resume();
 
   QueuedIn queued;

@@ -1,4 +1,4 @@
-// ClientIdentity: what is known of a client that has authenticated.
+// ClientIdentity: the identity of a client that has authenticated.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@ namespace tubed::serving {
 // The SHA-256 of a token.
 using TokenHash = std::array<unsigned char, 32>;
 
-// The role of a client, and how its authentication has shown it.
+// The role of a client, and how it has authenticated.
 struct ClientIdentity {
   std::string role;
   std::string name;   // for the log: "token web-1", "certificate CN=mailer", "user www-data"

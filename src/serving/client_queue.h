@@ -1,8 +1,8 @@
-// ClientQueue: clients that wait for one thing, in the order in which they were added, each once.
+// ClientQueue: a queue of clients, in the order in which they were added, each once.
 //
-// It holds session ids, and a flag in each client says that it is queued. A client that is closed
-// stays in the queue as an id without a client, or as that of another client, whose flag is not
-// set: session ids are reused.
+// The queue has session ids, and a flag in each client says that it is queued. When a client
+// closes, its id stays in the queue. Session ids are reused, so the id may belong to another client
+// by then, whose flag is not set.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ class ClientQueue {
     sessions_.push_back(client.session());
   }
 
-  // Takes out the first client. Null: it is closed. Precondition: !empty(). O(1) amortised.
+  // Removes the first client and returns it; null if it is closed. Precondition: !empty(). O(1)
+  // amortised.
   template <class Find>
   Client* take_first(const Find& client_of) {
     Client* const client = taken(client_of(sessions_[first_++]));
@@ -42,8 +43,8 @@ class ClientQueue {
     return client;
   }
 
-  // Takes out all clients that are queued now, and calls visit(client) for each. Clients that
-  // `visit` adds stay for the next call. Must not be called by `visit`. O(n).
+  // Removes all clients that are queued now, and calls visit(client) for each. Clients that `visit`
+  // adds stay for the next call. `visit` must not call it. O(n).
   template <class Find, class Visit>
   void take_all(const Find& client_of, const Visit& visit) {
     if (empty()) return;
@@ -55,7 +56,7 @@ class ClientQueue {
   }
 
  private:
-  // Entries that were taken out are erased when they are at least this many, and half of all.
+  // Removed entries are erased when they are at least this many, and half of all.
   static constexpr std::size_t kKeptTaken = 64;
 
   Client* taken(Client* client) const {
@@ -64,8 +65,8 @@ class ClientQueue {
 
   bool QueuedIn::*queued_;
   std::vector<SessionId> sessions_;
-  std::size_t first_ = 0;          // the entries before it were taken out
-  std::vector<SessionId> taking_;  // of take_all(); a member, so that its memory is reused
+  std::size_t first_ = 0;          // the entries before it are removed
+  std::vector<SessionId> taking_;  // of take_all(); a member to reuse its memory
 };
 
 }  // namespace tubed::serving

@@ -107,7 +107,7 @@ std::vector<ClientTimeouts::Overdue> ClientTimeouts::overdue(Time now) {
     if (entry->client.conversation().idle()) {
       result.push_back({&entry->client, Reason::idle});
     } else {
-      // It holds or awaits a job: looked at again after the same time.
+      // It holds or awaits a job: checked again after the same time.
       restart_idle(entry->client, now);
     }
   }

@@ -1,10 +1,10 @@
-// ClientTimeouts: which clients have been idle for too long, or stalled.
+// ClientTimeouts: finds the clients that have been idle for too long, or have stalled.
 //
-// A client is idle while it sends nothing, holds no job and waits for none (timeouts.idle). It is
-// stalled while something is under way and no byte of it moves: replies that it does not read, or a
-// body that it has begun to send (timeouts.stall). A client that has to authenticate has a time for
-// that (timeouts.handshake). Four lists, each in the order of time, hold the clients to which one
-// of the limits applies, so that only what is due is looked at. Owns no client.
+// A client is idle while it sends nothing, holds no job and waits for no job (timeouts.idle). It is
+// stalled while unread replies or a body that it has begun to send make no progress
+// (timeouts.stall). A client that has to authenticate has a limited time for that
+// (timeouts.handshake). Each limit has a list of the clients to which it applies, in the order of
+// time; only clients whose limit has passed are visited. Owns no client.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tubed::serving {
 
 class Client;
 
-// Something is under way since `since`, when a byte of it last moved.
+// Output or input is under way; a byte of it last moved at `since`.
 struct Stall {
   bool listed = false;
   Time since;
@@ -53,17 +53,17 @@ class ClientTimeouts {
   void remove(Client& client);
   // The client has sent something, or its wait has ended. O(1).
   void touch(Client& client, Time now);
-  // The client has the whole idle timeout again, although it did nothing. O(1).
+  // Restarts the idle timeout of a client that did nothing. O(1).
   void restart_idle(Client& client, Time now);
   // Starts, continues or ends the stalls of a client, after it was served. `wrote`: it took some of
   // its replies; `received`: bytes came from it. O(1).
   void update(Client& client, bool wrote, bool received, Time now);
 
-  // No client is read from at the moment, so none is slow in sending: all of them have the whole
-  // time again. O(clients that are sending a body).
+  // No client is read from at the moment, so no client is slow in sending: restarts all times for
+  // bodies. O(clients that are sending a body).
   void restart_input(Time now);
 
-  // When the first limit may be reached; kNever if none applies. O(1).
+  // Returns when the first limit may be reached; kNever if no limit applies. O(1).
   Time next_deadline() const;
 
   enum class Reason : std::uint8_t { idle, stall, handshake };
@@ -71,7 +71,7 @@ class ClientTimeouts {
     Client* client;
     Reason reason;
   };
-  // The clients that have reached a limit, each once; they are to be closed. O(due).
+  // Returns the clients that have reached a limit, each once; they are to be closed. O(due).
   std::vector<Overdue> overdue(Time now);
 
   // The clients that have not authenticated. O(1).
@@ -79,8 +79,8 @@ class ClientTimeouts {
   // Precondition: some client has not.
   Client* oldest_unauthenticated() const { return &by_handshake_.first()->client; }
 
-  // Of several clients with unread replies the client whose replies have waited longest; null if
-  // fewer than two have any. O(1).
+  // Returns the client whose unread replies have waited longest; null if fewer than two clients
+  // have unread replies. O(1).
   Client* slowest_reader() const {
     return by_output_.size() > 1 ? &by_output_.first()->client : nullptr;
   }

@@ -1,5 +1,5 @@
-// Clients: the connected clients by session id, and what all of them share: the read buffer, the
-// memory of their unread replies, and their time limits.
+// Clients: the connected clients by session id, and what they share: the read buffer, the bound of
+// their unread replies, and their time limits.
 //
 // Invariant: a client is closed only at the end of a tick or by a timer, never while it runs.
 #pragma once
@@ -28,14 +28,14 @@ class Clients {
   // limits.output_memory, limits.handshakes and the timeouts.
   void set_limits(const Settings& settings);
 
-  // A client for this connection, in a session of its own. `host` outlives it. If it has to
+  // Adds a client for this connection, in a session of its own. `host` outlives it. If it has to
   // authenticate and more than limits.handshakes others have to, the oldest of these is closed.
   Client& add(std::unique_ptr<loop::Channel> channel, ClientHost& host,
               commands::Admission admission = {}, Arrival arrival = Arrival::connection);
   // Closes the connection; the jobs that the client has reserved become ready again. `reason` is
   // logged.
   void close(Client& client, std::string_view reason);
-  // The same for a client that is done(). The connection of one that was refused is passed to the
+  // Closes a client that is done(). The connection of a client that was refused is passed to the
   // function of on_refused().
   void close_done(Client& client);
   void on_refused(std::function<void(std::unique_ptr<loop::Channel>)> refused) {
@@ -44,17 +44,18 @@ class Clients {
   void close_all(std::string_view reason);
 
   std::size_t count() const { return count_; }
-  // Those that came with a connection of their own.
+  // The clients that came with a connection of their own.
   std::size_t connections() const { return count_ - requests_; }
   // For list-clients.
   commands::ClientDetails describe(SessionId session) const;
-  // Null: the session is closed. Ids are reused, so this may be a later client.
+  // Returns the client of the session, or null if it is closed. Ids are reused, so this may be a
+  // later client.
   Client* find(SessionId session) const {
     return session < clients_.size() ? clients_[session].get() : nullptr;
   }
   // For the queues of clients.
   Client* operator()(SessionId session) const { return find(session); }
-  // Calls visit(client) for each; `visit` closes none. O(sessions).
+  // Calls visit(client) for each client; `visit` closes no client. O(sessions).
   template <class Visit>
   void for_each(const Visit& visit) {
     for (const auto& client : clients_) {
@@ -62,18 +63,18 @@ class Clients {
     }
   }
 
-  // Client::stop() for each. No client is to be added afterwards. O(sessions).
+  // Calls Client::stop() for each client. No client is added afterwards. O(sessions).
   void stop_all();
   // True after stop_all().
   bool stopping() const { return stopping_; }
-  // Once only clients are left that waited in a reserve when stop_all() was called: finishes them.
-  // True if it finished any. A worker whose wait ends reconnects at once, so its wait ends
-  // last. O(sessions) then, else O(1).
+  // When the only clients left waited in a reserve when stop_all() was called, finishes them. A
+  // worker whose wait ends reconnects at once, so these waits end last. True if it finished a
+  // client. O(sessions) then, else O(1).
   bool finish_last();
 
   ClientTimeouts& timeouts() { return timeouts_; }
-  // Closes the clients that have reached a time limit. `paused`: no client is read from at the
-  // moment, so that input may wait in the kernel: none is idle. O(due).
+  // Closes the clients that have reached a time limit. If `paused`, no client is read from at the
+  // moment: input may wait in the kernel, and no client counts as idle. O(due).
   void close_overdue(bool paused);
 
   // A client has `bytes` of unread replies now.
@@ -83,16 +84,16 @@ class Clients {
   // Unread replies of all clients, without lists of tubes.
   std::uint64_t output_bytes() const { return output_bytes_; }
   std::uint64_t output_memory() const { return output_memory_; }
-  // Unread replies hold memory, and the bodies of jobs that were deleted long ago: while all
-  // together exceed limits.output_memory, closes the slowest reader. True if it closed a client.
-  // O(1) within the limit.
+  // Closes the slowest reader while the unread replies of all clients exceed limits.output_memory:
+  // they keep memory, also of bodies of deleted jobs. True if it closed a client. O(1) within the
+  // limit.
   bool shed_output() { return buffered_output() > output_memory_ && close_slowest(); }
 
  private:
   static constexpr std::size_t kReadBufferBytes = 256 * 1024;
 
-  // Replies and lists that clients have not read. A body or a part of a list that several replies
-  // refer to counts in each of them.
+  // The bytes of replies and lists that clients have not read. A body or a part of a list counts in
+  // each reply that refers to it.
   std::uint64_t buffered_output() const {
     return output_bytes_ + service_.tube_list_cache().pinned_bytes();
   }

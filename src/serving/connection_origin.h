@@ -1,4 +1,4 @@
-// ConnectionOrigin: how a client has connected.
+// ConnectionOrigin: how a client is connected.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace tubed::serving {
 // The listener's settings are valid during the call.
 struct ConnectionOrigin {
   const Listen& listen;
-  loop::TlsPeer certificate = {};                   // empty: the listener asks for none
+  loop::TlsPeer certificate = {};                   // empty: the listener does not ask for it
   std::optional<os::PeerCredentials> process = {};  // of a listener with auth = "peer"
 };
 

@@ -1,8 +1,8 @@
 // The timers of a server: one for each kind of deadline, never one for each job or client.
 //
-// libuv keeps its timers in a heap, so arming one for each command would cost more than the
-// command. A timer that is armed for an earlier moment than necessary expires once without effect:
-// the callback looks for due work, and the end of the tick arms the timer again.
+// libuv keeps its timers in a heap: arming one for each command would cost more than the command. A
+// timer that is armed too early expires once without effect: the callback looks for due work, and
+// the end of the tick arms the timer again.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@ class DeadlineTimer {
   // `due` is called at the moment for which the timer is armed, or a little earlier or later.
   DeadlineTimer(loop::Loop& loop, std::function<void()> due);
 
-  // Expires at `deadline` at the latest; kNever arms nothing. A deadline later than that for which
-  // the timer is armed leaves it as it is. O(1) then, else O(log timers).
+  // Expires at `deadline` at the latest; kNever arms nothing. A later deadline than the armed one
+  // leaves the timer as it is. O(1) then, else O(log timers).
   void arm(Time deadline, Time now) {
     if (deadline < armed_) rearm(deadline, now);
   }

@@ -1,7 +1,7 @@
 // HeapTrimmer: returns memory of the heap to the system when a long queue has become short.
 //
-// The memory of deleted bodies and of arrays of jobs becomes free in the heap of the process, and
-// glibc does not return all of it to the system.
+// Deleted bodies and arrays of jobs leave free memory in the heap of the process, and glibc does
+// not return all that memory to the system.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace tubed::serving {
 
 class HeapTrimmer {
  public:
-  // `used`: the memory of all jobs now, in bytes. O(1), but O(free memory) when it trims the heap:
-  // at most once each time that the queue shrinks to an eighth of its peak.
+  // `used` is the memory of all jobs, in bytes. O(1), but O(free memory) when it trims the heap: at
+  // most once each time that the queue shrinks to an eighth of its peak.
   void update(std::uint64_t used) {
     peak_ = std::max(peak_, used);
     if (peak_ < kLongQueueBytes || used > peak_ / 8) return;

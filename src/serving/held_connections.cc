@@ -10,8 +10,8 @@ namespace tubed::serving {
 
 namespace {
 
-// A close with unread input resets the connection, and the peer could lose the line that says why
-// it was refused.
+// A close with unread input resets the connection, and the client could lose the line with the
+// reason for the refusal.
 void drop_input(HeldConnections::Connection& connection) {
   std::array<char, 4096> unread;
   std::visit(Overloaded{[&](os::Socket& socket) { os::read_into(socket, std::span<char>(unread)); },
@@ -25,7 +25,7 @@ void drop_input(HeldConnections::Connection& connection) {
 
 void HeldConnections::hold(Connection connection, Time now) {
   if (TUBED_PLANTED(refused_not_held)) return;
-  // A channel reports to an owner that may be gone.
+  // The owner to which a channel reports may be destroyed.
   if (auto* channel = std::get_if<std::unique_ptr<loop::Channel>>(&connection)) (*channel)->pause();
   held_.push_back({std::move(connection), now + kTime});
   if (held_.size() > kMost) close_oldest();

@@ -1,8 +1,8 @@
-// HeldConnections: connections that were refused, and that are closed a moment later.
+// HeldConnections: refused connections, which are closed a moment later.
 //
-// Some clients connect again as soon as a connection is closed, without a pause and without end,
-// and send again what was refused. Closed at once, one such client takes a processor of the server
-// and one of its own.
+// Some clients reconnect as soon as a connection is closed, without a pause and without end, and
+// send the refused request again. If it were closed at once, such a client would take a processor
+// of the server and one of its own.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +21,19 @@ class HeldConnections {
  public:
   using Connection = std::variant<os::Socket, std::unique_ptr<loop::Channel>>;
 
-  // A client whose connections are refused makes at most seven in a second.
+  // A refused client makes at most seven connections in a second.
   static constexpr Duration kTime = std::chrono::milliseconds(150);
   static constexpr std::size_t kMost = 256;
 
-  // Keeps the connection, which is not read from, until kTime has passed; closes the oldest if more
-  // than kMost are kept. `now` is not before that of an earlier call. O(1).
+  // Keeps the connection, which is not read from, for kTime; closes the oldest if more than kMost
+  // are kept. `now` never decreases. O(1).
   void hold(Connection connection, Time now);
-  // Closes those whose time has passed. O(closed).
+  // Closes the connections whose time has passed. O(closed).
   void close_due(Time now);
   void close_all();
 
   std::size_t count() const { return held_.size(); }
-  // When the next is due; nothing: none is held.
+  // Returns when the next connection is closed; no value if it holds no connection.
   std::optional<Time> next_due() const {
     return held_.empty() ? std::nullopt : std::optional(held_.front().due);
   }

@@ -2,12 +2,12 @@
 //
 // 1. If the directory holds binlogs of beanstalkd, they are imported (journal/import.h).
 // 2. All segments are read, and their facts are replayed into the engine. Progress is logged, and
-//    reported to the service manager, so that it does not end a start that takes long.
+//    reported to the service manager, which would otherwise end a long start.
 // 3. The directory is repaired: a torn tail is cut, which a warning reports.
-// 4. If acknowledged jobs may be missing, the next job id skips kSkippedIds, so that no id is given
-//    to two different jobs. They may be missing after a crash of the machine and in a backup.
+// 4. If acknowledged jobs may be missing, after a crash of the machine or in a backup, the next job
+//    id skips kSkippedIds: no id may name two different jobs.
 // 5. The journal is opened for writing and becomes the log of the service. After its first commit
-//    the boot is recorded in the directory, so that a later crash of the process skips no ids.
+//    the boot is recorded in the directory: a later crash of the process then skips no ids.
 //
 // While serving, the journal calls the functions of JournalHost. A step of the wall clock begins a
 // tick and gives the journal the new offset, because deadlines on disk are wall clock time.
@@ -31,8 +31,8 @@ using os::Log;
 namespace {
 
 constexpr std::chrono::seconds kProgressInterval{2};
-// With each progress report the service manager is asked for this much more time. Longer than the
-// time between two reports.
+// Each progress report asks the service manager for this much more time. Longer than the time
+// between two reports.
 constexpr std::chrono::minutes kStartExtension{2};
 
 // How often the journal of a node is synced. Until then the raft log has the same facts.
@@ -59,7 +59,7 @@ class ProgressReport {
   Time last_ = os::monotonic_now();
 };
 
-// Adds what the operator can do about the error.
+// Adds advice for the operator to the error.
 Error with_advice(Error error) {
   if (error.kind == Error::Kind::damaged) {
     error.message += "; tubed --salvage copies what is whole";
@@ -190,7 +190,7 @@ Time JournalOwner::settled_time() const {
   return replication_ != nullptr ? std::min(replication_->applied_time(), now()) : now();
 }
 
-// Of the state that is described to the compactor.
+// Returns the time of the state that is described to the compactor.
 Time JournalOwner::describing_time() const {
   return replication_ != nullptr ? replication_->applied_time() : service_.now();
 }

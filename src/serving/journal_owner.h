@@ -18,14 +18,14 @@
 
 namespace tubed::serving {
 
-// The program around the journal, as its owner sees it.
+// The program around the journal.
 class JournalOwnerHost {
  public:
   // FactLog::flush() must be called in the next tick.
   virtual void flush_requested() = 0;
-  // The reason is logged. From now on nothing may be acknowledged.
+  // The reason is logged. Nothing may be acknowledged afterwards.
   virtual void journal_failed() = 0;
-  // The time of the tick. Begins a tick if none is running.
+  // Returns the time of the tick, and begins a tick if necessary.
   virtual Time journal_time() = 0;
   // The wall clock minus the time of the queue.
   virtual Duration wall_offset() const = 0;
@@ -34,12 +34,12 @@ class JournalOwnerHost {
   ~JournalOwnerHost() = default;
 };
 
-// The journal of a node in a cluster has the changes that are committed, with a position. Its
-// times are those of the cluster, which are wall clock times, and the raft log makes up for what it
-// has not synced.
+// The journal of a node in a cluster has the committed changes, and their position in the log of
+// the cluster. It uses the time of the cluster, which is wall clock time. Changes that it has not
+// synced are in the raft log.
 class Replication {
  public:
-  // Whether the engine may describe this job now (Replica::is_settled).
+  // True if the engine may describe this job now (Replica::is_settled).
   virtual bool is_settled(JobId id) const = 0;
   // The time of the newest entry that is applied.
   virtual Time applied_time() const = 0;
@@ -50,11 +50,11 @@ class Replication {
 
 class JournalOwner final : public journal::JournalHost {
  public:
-  // Opens the directory, imports binlogs of beanstalkd if it holds any, restores the jobs into the
-  // engine of `service`, and makes the journal the log of `service`. Blocks for as long as reading
-  // the journal takes, and logs the progress. The error is one line. The arguments passed by
-  // reference outlive the owner. With a replication nothing is imported, the queue stays one that
-  // replays, and the log of `service` is not changed.
+  // Opens the directory, imports binlogs of beanstalkd if it has any, restores the jobs into the
+  // engine of `service`, and makes the journal the log of `service`. Blocks while it reads the
+  // journal, and logs the progress. The error is one line. The arguments passed by reference
+  // outlive the owner; the settings do not. With a replication nothing is imported, the queue stays
+  // a replaying queue, and the log of `service` is not changed.
   static Result<std::unique_ptr<JournalOwner>> open(loop::Loop& loop, os::Log& log,
                                                     const Settings& settings,
                                                     commands::Service& service,
@@ -66,14 +66,13 @@ class JournalOwner final : public journal::JournalHost {
 
   journal::Journal& journal() { return *journal_; }
   const journal::Journal& journal() const { return *journal_; }
-  // The position that the journal had when it was opened. Precondition: the journal is that of a
-  // node.
+  // The position of the journal when it was opened. Precondition: the journal belongs to a node.
   const Applied& applied() const { return *applied_; }
-  // When the journal is to be flushed, by the clock of ticks.
+  // Returns when the journal is to be flushed, by the clock of ticks.
   Time next_deadline() const;
-  // The disk has no room for more jobs.
+  // True if the disk has no room for more jobs.
   bool full() const { return full_; }
-  // An operation on a file is under way.
+  // True while an operation on a file is under way.
   bool busy() const { return storage_->busy(); }
 
   void request_flush() override;
@@ -102,7 +101,7 @@ class JournalOwner final : public journal::JournalHost {
   std::unique_ptr<loop::FileStorage> storage_;
   std::unique_ptr<journal::Journal> journal_;
   journal::WallClock clock_;  // at the time of open()
-  Duration ahead_{};          // how much later the time of the journal is than that of the tick
+  Duration ahead_{};          // time of the journal minus time of the tick
   std::optional<Applied> applied_;
   std::unique_ptr<loop::ClockWatch> clock_watch_;
   std::uint64_t directory_id_ = 0;

@@ -1,4 +1,4 @@
-// Why a node of a cluster that does not serve clients (ServiceHost::serves()) does not, in words.
+// The reason why a node of a cluster does not serve clients (ServiceHost::serves()), in words.
 #pragma once
 
 #include <string>

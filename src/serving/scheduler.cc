@@ -34,7 +34,7 @@ void Scheduler::mark_all_dirty() {
   clients_.for_each([this](Client& client) { mark_dirty(client); });
 }
 
-// Charges what a client was just served with, and what the end of the tick is to send. Replies
+// Charges the work for a client, and the sending of its replies at the end of the tick. Replies
 // count as soon as they are made: a tick that has reached limits.output_memory makes no more, and
 // its end sends some or closes the slowest reader.
 void Scheduler::charge(Client& client) {
@@ -81,7 +81,7 @@ void Scheduler::serve_clients() {
   } while (winding_down_ && host_.complete_tick());
 }
 
-// Sends the replies that may be sent, and closes the client, defers it, or lets it wait for more.
+// Sends the replies that may be sent. Then closes the client, defers it, or lets it wait.
 void Scheduler::serve(Client& client) {
   const bool wrote = client.write(service_.log());
   if (client.done()) return clients_.close_done(client);
@@ -97,8 +97,8 @@ void Scheduler::serve(Client& client) {
   client.update_interest();
 }
 
-// Too many replies cannot be sent before the disk has done its work. A congested log is no reason:
-// each client is read from until its next command may emit a fact.
+// True if too many replies wait for the disk. A congested log is no reason to pause: each client is
+// read from until its next command may emit a fact.
 bool Scheduler::input_must_wait() const {
   return !gated_.empty() && clients_.output_bytes() > clients_.output_memory() / 2;
 }

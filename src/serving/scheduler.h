@@ -7,10 +7,10 @@
 //      what is due, and the tick's budget of work is set.
 //   2. Events change the queue. A client that has been read from marks itself dirty. A client that
 //      comes when the budget is spent is deferred.
-//   3. end_tick(). The facts of the tick are flushed to the log first, so that the disk works while
-//      replies are sent. Then each client that was notified by the engine or is dirty is served:
-//      its replies are sent, and it is closed, deferred, or waits for more. To close one client
-//      gives its jobs back and may notify another, so this repeats until none is left.
+//   3. end_tick(). The facts of the tick are flushed to the log first: the disk works while replies
+//      are sent. Then each client that was notified by the engine or is dirty is served: its
+//      replies are sent, and it is closed, deferred, or waits for more. Closing a client gives its
+//      jobs back and may notify others, so this repeats until no client is left.
 //   4. The host decides what follows (drain, stop). The timers are armed for the next deadlines.
 //   5. Clients that were deferred run in a tick of their own, before the loop polls for events. An
 //      iteration of the loop has at most two ticks, one before the poll and one after it.
@@ -34,8 +34,8 @@ namespace tubed::serving {
 // The part of the server that the scheduler calls.
 class TickHost {
  public:
-  // Every client of this tick is served; asked while set_winding_down() says so. True: clients are
-  // dirty again, and are served in this tick.
+  // Called when every client of this tick is served, while set_winding_down() is in force. True if
+  // clients are dirty again, and are to be served in this tick.
   virtual bool complete_tick() = 0;
   // The tick is over.
   virtual void tick_ended() = 0;
@@ -45,8 +45,8 @@ class TickHost {
 };
 
 // Clients with work for later ticks. Clients whose last input was done in one quantum have a queue
-// of their own and alternate with the others, so that a small command does not wait for a thousand
-// large commands.
+// of their own that alternates with the other: a small command does not wait for a thousand large
+// commands.
 class DeferredClients {
  public:
   bool empty() const { return light_.empty() && heavy_.empty(); }
@@ -54,8 +54,8 @@ class DeferredClients {
   std::size_t size() const { return light_.size() + heavy_.size(); }
   void add(Client& client) { (client.is_light() ? light_ : heavy_).add(client); }
 
-  // Calls Client::resume() for each that is deferred now, in order, until may_continue() is false;
-  // the others are the first in the next tick. O(clients resumed).
+  // Calls Client::resume() for each client that is deferred now, in order, until may_continue() is
+  // false; the others are the first in the next tick. O(clients resumed).
   template <class Condition>
   void resume(const Clients& clients, const Condition& may_continue);
 
@@ -77,13 +77,13 @@ class Scheduler final : public ClientHost {
   // Serves all clients at the end of this tick.
   void mark_all_dirty();
 
-  // While true, for a server that drains or stops, a tick ends with TickHost::complete_tick(), and
-  // it ends even if it had no event.
+  // While true, in a server that drains or stops, each tick ends with TickHost::complete_tick(),
+  // even a tick without an event.
   void set_winding_down(bool winding_down) { winding_down_ = winding_down; }
 
   // The log's durable() has advanced, or it takes facts again.
   void log_advanced();
-  // The time of the tick, which begins if none has begun; after freeze(), the time now.
+  // Returns the time of the tick, which begins if necessary; after freeze(), the time now.
   Time log_time();
   // Every client is closed and the log is being closed: the time of the queue no longer advances.
   void freeze() { frozen_ = true; }

@@ -1,13 +1,13 @@
-// Ids that are given to no job.
+// The ids that recovery skips.
 #pragma once
 
 #include "engine/types.h"
 
 namespace tubed::serving {
 
-// Ids that are skipped when the journal may lack acknowledged jobs, whose ids clients may still
-// have: a loss of power loses jobs that were not synced (journal.sync is an interval or "never"),
-// and a backup lacks the jobs that were put after it. More than either can be in practice.
+// The number of ids skipped when the journal may lack acknowledged jobs whose ids clients may still
+// have: a power failure loses jobs that were not synced (journal.sync is an interval or "never"),
+// and a backup lacks the jobs put after it. Larger than either number in practice.
 inline constexpr JobId kSkippedIds = 10'000'000;
 
 }  // namespace tubed::serving
