@@ -1,9 +1,7 @@
-// AdminHttp: what operators and load balancers request over HTTP: /metrics, /healthz, /readyz and
-// /leader.
+// AdminHttp: /metrics, /healthz, /readyz and /leader, for operators and load balancers.
 //
-// The handlers run in the loop, so that an answer of /healthz shows that the loop makes progress.
-// They change nothing. The API and the console are an HttpSite, which gets the requests for its
-// paths.
+// The handlers run in the loop: an answer of /healthz shows that the loop makes progress. They
+// change nothing. The API and the console are an HttpSite, which gets the requests for its paths.
 #pragma once
 
 #include <memory>
@@ -20,12 +18,12 @@ namespace tubed::http {
 // The server, as the handlers see it.
 class AdminHttpHost {
  public:
-  // A request is an event: the first one of a tick reads the clock and does what is due.
+  // A request is an event: the first event of a tick reads the clock and does what is due.
   virtual void begin_tick() = 0;
-  // The reason why the server accepts no new jobs, in a few words. Empty: it accepts them.
+  // Returns why the server accepts no new jobs, in a few words; empty if it accepts them.
   virtual std::string_view unready() const = 0;
-  // The reason why clients are not served here, in a few words. Empty: they are: the server leads
-  // its cluster, or is in none.
+  // Returns why clients are not served here, in a few words; empty if they are: the server leads
+  // its cluster, or is in no cluster.
   virtual std::string_view not_leader() const = 0;
   // A connection from `address` was closed before its TLS handshake was done.
   virtual void on_handshake_failed(const std::string& address, std::string_view reason) = 0;
@@ -37,12 +35,12 @@ class AdminHttpHost {
 // The other paths of HTTP: the API and the console.
 class HttpSite {
  public:
-  // True if the path is one of the site. A tick has begun, here and in the next two.
+  // True if the path belongs to the site. Here and in the next two, a tick has begun.
   virtual bool serves(std::string_view path) const = 0;
   // Answers a request for such a path, which `server` has received.
   virtual loop::HttpReply respond(const loop::HttpRequest& request,
                                   const loop::HttpServer& server) = 0;
-  // The answer to a client that may not read /metrics; nothing: it may.
+  // Returns the answer to a client that may not read /metrics; no value if it may.
   virtual std::optional<loop::HttpReply> refuse_metrics(const loop::HttpRequest& request) = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// The answers of the API as those of HTTP.
+// Answers of the API as HTTP responses.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tubed::http {
 
-// Of every answer of the API: it is not stored, and is nothing but what its type says.
+// The headers of every answer of the API: it is not stored, and its type is not guessed.
 loop::HttpHeaders api_headers();
 // `may_have_run`: as api::Problem says of the problem in this frame.
 loop::HttpHead http_head(const api::FrameHead& frame, bool may_have_run);

@@ -11,7 +11,7 @@ namespace tubed::http {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
-// Of the content that has arrived, before the channel is asked for more.
+// The bytes of arrived content above which the channel is not asked for more.
 constexpr std::size_t kArrivedBytes = loop::MemoryChannel::kBufferBytes;
 
 bool may_wait(const api::Operation& operation, const api::Parameters& parameters) {
@@ -32,7 +32,7 @@ ApiExchange::~ApiExchange() {
   if (has_wait_slot_) host_.end_wait(request_.role);
   if (kept_ && !sent_) host_.undo(request_.options.token);
   if (!client_) return;
-  // A reservation goes on if no command was sent.
+  // A reservation continues if no command was sent.
   if (script_ == nullptr) {
     host_.give_back(client_, request_.options.token);
     return;
@@ -162,7 +162,7 @@ void ApiExchange::complete() {
   host_.give_back(std::exchange(client_, {}), request_.options.token);
 }
 
-// The server has closed the client, or it has nothing more to say.
+// The server has closed the client, or the client has no more output.
 void ApiExchange::on_channel_closed() {
   client_ = {};
   host_.client_lost(request_.options.token);
@@ -178,7 +178,7 @@ std::optional<loop::HttpHead> ApiExchange::head() {
 loop::HttpExchange::Next ApiExchange::next_part(std::size_t bytes, std::string& text) {
   if (to_pass_ == 0) return Next::end;
   if (passed_ == arrived_.size()) take_output();
-  // Without a client, what has not arrived does not come: the connection is closed early.
+  // Without a client the rest never arrives: the connection is closed early.
   if (passed_ == arrived_.size()) return client_ ? Next::wait : Next::end;
   const std::size_t part = std::min(bytes, arrived_.size() - passed_);
   text.append(arrived_, passed_, part);

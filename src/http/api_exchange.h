@@ -1,9 +1,9 @@
 // ApiExchange: a request of the HTTP API and the conversation that answers it.
 //
-// The conversation is that of a Client, whose channel ends here instead of at a socket: the request
-// becomes lines of the protocol, the scheduler serves the client as any other, and its commit gate
-// holds the response until it is durable. The conversation writes its answers with the script of
-// the request, as frames (api/frame.h).
+// The conversation belongs to a Client whose channel ends here instead of at a socket: the request
+// becomes lines of the protocol, the scheduler serves the client like any other, and its commit
+// gate holds the response until it is durable. The conversation writes its answers with the script
+// of the request, as frames (api/frame.h).
 //
 // The steps of a request, in their order:
 // 1. The body of a put goes to the channel as it arrives; the parameters of another request are
@@ -12,9 +12,8 @@
 //    reservation is taken.
 // 3. The head of the frame arrives, and then its content, which is passed on as HTTP takes it.
 // 4. The client is closed, or given back to the reservation while it holds a job.
-// 5. A job that the request has reserved is given back if the client of HTTP has left before step
-// 4,
-//    or if its response is not sent whole: no attempt is counted.
+// 5. If the client of HTTP leaves before step 4, or its response is not sent whole, a job that the
+//    request has reserved is given back, and no attempt is counted.
 #pragma once
 
 #include <memory>
@@ -44,8 +43,8 @@ struct ApiRequest {
   api::Parameters parameters;
   api::ScriptOptions options;
   std::string address = {};
-  std::string role = {};               // the name of the client's role; empty: it has none
-  commands::Admission admission = {};  // whose role is valid only in the tick that has found it
+  std::string role = {};               // the name of the client's role; empty: no role
+  commands::Admission admission = {};  // its role is valid only in the tick that has found it
   std::optional<serving::ClientIdentity> identity = {};
   ApiClient reserved = {};  // the client of the reservation that it names
 };
@@ -54,30 +53,30 @@ struct ApiRequest {
 class ApiExchangeHost {
  public:
   virtual void begin_tick() = 0;
-  // Why commands are not run here. Nothing: they are.
+  // Returns why commands are not run here; no value if they are.
   virtual std::optional<api::Problem> not_serving() const = 0;
-  // The settings and roles may have changed since the header of the request arrived: finds its role
-  // again. The problem: the client may no longer send the request.
+  // Finds the role of the request again, because settings and roles may have changed since its
+  // header arrived. Returns a problem if the client may no longer send the request.
   virtual std::optional<api::Problem> admit_again(ApiRequest& request) const = 0;
-  // The same for a request that has a client already, whose conversation knows its rights.
+  // The same for a request that already has a client, whose conversation knows its rights.
   virtual std::optional<api::Problem> check_again(const ApiRequest& request) const = 0;
-  // A request of a client with this role, or of none, may wait from now on, until end_wait(). The
-  // problem: too many do already.
+  // Admits a request to the requests that wait, until end_wait(). `role`: of its client; empty: no
+  // role. Returns a problem if too many wait already.
   virtual std::optional<api::Problem> begin_wait(std::string_view role) = 0;
   virtual void end_wait(std::string_view role) = 0;
-  // A new client, with the admission and the identity of the request.
+  // Opens a client with the admission and the identity of the request.
   virtual ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
                                 commands::Admission admission,
                                 std::optional<serving::ClientIdentity> identity) = 0;
-  // The response has been made. The client holds the job of the reservation `token`, or no job and
-  // is closed.
+  // The response has been made. The client holds the job of the reservation `token`, or holds no
+  // job and is closed.
   virtual void give_back(const ApiClient& client, const std::string& token) = 0;
-  // The jobs that the client holds are ready again, as if it had never reserved them.
+  // Makes the jobs of the client ready, as if it had never reserved them.
   virtual void take_back(const ApiClient& client) = 0;
-  // The same for the reservation `token`, which has been kept and which ends: the response with its
-  // job was not sent.
+  // The same for the client of the reservation `token`, which ends: the response with its job was
+  // not sent.
   virtual void undo(const std::string& token) = 0;
-  // The client of a request was closed: a reservation of this token has ended.
+  // The client of a request was closed. A reservation with this token has ended.
   virtual void client_lost(const std::string& token) = 0;
 
  protected:
@@ -112,13 +111,13 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
 
   ApiExchangeHost& host_;
   ApiRequest request_;
-  std::unique_ptr<api::Script> script_;  // outlives the use that the conversation makes of it
+  std::unique_ptr<api::Script> script_;  // outlives its use by the conversation
   ApiClient client_;
   std::string parameters_;  // the JSON of the body that has arrived
   bool body_ended_ = false;
   bool line_end_sent_ = false;  // after the body of a put
   bool has_wait_slot_ = false;
-  bool kept_ = false;  // a job that it has reserved is that of a reservation
+  bool kept_ = false;  // a job that it has reserved belongs to a reservation
   bool sent_ = false;
   std::optional<api::FrameHead> head_;
   bool may_have_run_ = false;    // as api::Problem says

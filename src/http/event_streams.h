@@ -1,9 +1,9 @@
-// EventStreams: the counters of the server and of its tubes, once a second, to each client of HTTP
-// that asks for them, as server-sent events. [HTML: Server-sent events]
+// EventStreams: sends the counters of the server and of its tubes once a second to each client of
+// HTTP that subscribes, as server-sent events. [HTML: Server-sent events]
 //
 // One walk over the tubes serves all streams. It visits a slice of them in each iteration of the
 // loop, and pauses while a stream has much to read. A stream begins with all tubes (`reset`), and
-// does so again when it has not read in time. Without streams nothing is sampled.
+// again after it has not read in time. Without streams nothing is sampled.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ class EventStreams {
   // The role of a stream at this moment.
   struct Rights {
     bool may_inspect = false;
-    std::optional<Role> role = std::nullopt;  // nothing: it may see everything
+    std::optional<Role> role = std::nullopt;  // no value: it may see everything
   };
   using FindRights = std::function<Rights()>;
 
   // `begin_tick` is called before the queue is looked at. Everything outlives the object.
   EventStreams(loop::Loop& loop, commands::Service& service, std::function<void()> begin_tick);
 
-  // A stream, which ends when `rights` says that it may not inspect any more. The streams outlive
+  // Opens a stream, which ends when `rights` no longer allows it to inspect. The streams outlive
   // the object.
   std::unique_ptr<loop::HttpExchange> open(FindRights rights);
 
@@ -45,7 +45,7 @@ class EventStreams {
   void continue_walk();
   void end_walk();
   void append_server_event(Stream& stream, const std::string& members) const;
-  // The text of the tubes of a slice, for streams that see all of them: made once.
+  // The text of the tubes of a slice, made once for the streams without limits on tubes.
   struct SliceTexts {
     std::optional<std::string> all;
     std::optional<std::string> changed;

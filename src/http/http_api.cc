@@ -62,7 +62,7 @@ Problem busy(std::string detail) {
   return {.status = 503, .kind = "busy", .title = "Busy", .detail = std::move(detail)};
 }
 
-// True: others wait for what it does.
+// True if jobs or operators wait for it.
 bool has_kept_place(const Operation& operation) {
   if (operation.kind == Kind::held) return operation.method != Method::get;
   const commands::Command* command = api::command_of(operation);
@@ -281,7 +281,7 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
   const std::size_t places =
       HttpServer::kMaxExchanges + (has_kept_place(operation) ? kKeptExchanges : 0);
   if (server.exchanges() >= places) return busy("As many requests are under way as there may be.");
-  // A request for a reservation uses a conversation that there is already.
+  // A request for a reservation uses the conversation of the reservation.
   const bool opens_client = !operation.line.empty() && operation.kind != Kind::held;
   if (opens_client && caller.active() != nullptr && caller.active()->is_full())
     return api::problem_of(protocol::word::kOutOfMemory);
@@ -371,7 +371,7 @@ ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& pee
   serving::Client& client =
       clients_.add(std::move(channel), scheduler_, std::move(admission), serving::Arrival::request);
   if (identity) client.identity = std::make_unique<serving::ClientIdentity>(std::move(*identity));
-  // Dirty, so that the scheduler knows it as a client to be read from while input is held.
+  // Dirty: the scheduler then knows it as a client to be read from when input is no longer paused.
   scheduler_.mark_dirty(client);
   opened.client = &client;
   return opened;
@@ -437,7 +437,7 @@ std::string HttpApi::access_of(const Caller& caller) const {
   return json::to_line(access) + '\n';
 }
 
-// Whether a client whose request had this role when it began, or none, would have it now.
+// True if a client whose request began with this role (empty: no role) would have it now.
 bool HttpApi::has_role_still(const std::string& role,
                              const std::optional<serving::ClientIdentity>& identity) const {
   if (!is_on()) return false;
@@ -446,7 +446,7 @@ bool HttpApi::has_role_still(const std::string& role,
   return identity ? authenticator_.still_has(*identity) : http_.role == role;
 }
 
-// A stream asks each second: the role may have changed, or be gone.
+// A stream asks each second, because the role may have changed or been removed.
 EventStreams::FindRights HttpApi::rights_of(const Caller& caller) {
   const std::string name = caller.role() == nullptr ? "" : caller.role()->name;
   return [this, name, identity = caller.admitted.identity]() -> EventStreams::Rights {

@@ -7,13 +7,12 @@
 // 2. The Host, the Origin and Sec-Fetch-Site (api/guard.h), of /metrics too.
 // 3. The client has a role, if HTTP has authentication (Authenticator).
 // 4. The operation exists (404, 405), and http.api allows it. If it has a command, the server is in
-//    no cluster or leads it: another node opens no conversations. But the statistics are those of
-//    the node, and every node shows them.
+//    no cluster or leads it: another node opens no conversations. Every node shows its own
+//    statistics.
 // 5. No more requests are under way than HttpServer allows; a body is not too long. The end of a
-//    reservation and a command of the family admin have places of their own, so that the jobs that
-//    are done and an operator do not wait for others. A request that is to wait takes a place among
-//    those that wait (WaitSlots), and none of the others.
-// 6. The role may run the command: that is decided in the conversation, as for any other client. An
+//    reservation and a command of the family admin have places of their own: finished jobs and
+//    operators do not wait for others. A request that waits takes a place in WaitSlots instead.
+// 6. The role may run the command. The conversation decides that, as for any other client. An
 //    operation without a command has its own family.
 #pragma once
 
@@ -44,7 +43,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   HttpApi(loop::Loop& loop, commands::Service& service, serving::Clients& clients,
           serving::Scheduler& scheduler, access::Authenticator& authenticator);
 
-  // Settings in force from now on.
+  // Applies settings.
   void apply(const Settings& settings);
   bool is_on() const { return http_.api != HttpApiLevel::off; }
 

@@ -26,7 +26,7 @@ Reservations::Reservations(loop::Loop& loop, commands::Service& service,
       sweep_(loop, [this] { close_ended(); }) {}
 
 std::string Reservations::make_token() {
-  // One number after the other: the order of operands is that of the compiler.
+  // In two statements: the order of operands is unspecified.
   std::string token = os::random_instance_id();
   token += os::random_instance_id();
   return token;
@@ -50,7 +50,7 @@ Reservations::Taken Reservations::take(std::string_view token) {
   const auto found = by_token_.find(token);
   if (found == by_token_.end()) return {};
   Reservation& reservation = *found->second;
-  // Its TTR has passed, and the job may be ready: the sweep closes its client.
+  // Its TTR has passed, and the job may be ready; the sweep closes its client.
   const bool ended = !service_.engine().holds_jobs(reservation.client.client->session());
   if (ended && !reservation.busy) return {};
   if (std::exchange(reservation.busy, true)) return {.found = Found::busy};
@@ -94,7 +94,7 @@ void Reservations::close_ended() {
   if (!by_token_.empty()) sweep_.arm(kSweepInterval);
 }
 
-// The server has closed the client, while no request used it.
+// The server has closed the client while no request used it.
 void Reservations::closed(const Reservation& reservation) {
   std::erase_if(by_token_, [&](const auto& entry) { return entry.second.get() == &reservation; });
 }

@@ -29,10 +29,10 @@ class Reservations {
   // 128 random bits.
   static std::string make_token();
 
-  // Keeps the client for the token while it holds a job; closes it if it holds none.
+  // Keeps the client for the token while it holds a job; closes it if it holds no job.
   void keep(const std::string& token, const ApiClient& client);
 
-  // none: there is no such token, or its TTR has passed.
+  // none: the token does not exist, or its TTR has passed.
   enum class Found : std::uint8_t { free, busy, none };
   struct Taken {
     Found found = Found::none;
@@ -43,11 +43,12 @@ class Reservations {
   Taken take(std::string_view token);
   // Makes the jobs of the client ready, as if it had never reserved them.
   void take_back(const ApiClient& client);
-  // The same for the reservation, which ends, unless it has ended or a request uses it. O(log n).
+  // The same for the client of the reservation, which ends, unless it has ended or a request uses
+  // it. O(log n).
   void undo(const std::string& token);
   // Its client was closed while a request used it.
   void forget(const std::string& token);
-  // Whether it is of this role; null: of none. O(log n). False: there is no such token.
+  // True if the reservation exists and belongs to this role; null: no role. O(log n).
   bool is_of(std::string_view token, const commands::ActiveRole* role) const;
 
  private:

@@ -1,8 +1,9 @@
-// WaitSlots: which requests of HTTP may wait, for a job or for the end of one, at the same time.
+// WaitSlots: bounds the requests of HTTP that wait for a job, or for the end of a job, at the same
+// time.
 //
-// All requests together have kMost slots. A role takes a further slot only while more slots are
-// free than it has: one role alone takes half of them, two a third each, and there is always one
-// for a role that has none. Clients without a role are bounded by kMost alone.
+// All requests together have kMost slots. A role takes another slot only while more slots are free
+// than it has: a single role takes half of them, two roles a third each, and a role without a slot
+// always finds a slot free. Clients without a role are bounded by kMost alone.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,7 @@ class WaitSlots {
 
  private:
   std::size_t used_ = 0;
-  std::map<std::string, std::size_t, std::less<>> used_by_role_;  // without those that have none
+  std::map<std::string, std::size_t, std::less<>> used_by_role_;  // roles that have slots
 };
 
 }  // namespace tubed::http

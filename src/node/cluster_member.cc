@@ -1,6 +1,6 @@
-// Each tick ends with drive(), which the log's flush calls: the node goes on, and then what follows
-// from it: leadership, members, a fetch. An event of the replica or a fetch that ends the life of
-// the node calls stop_serving(), and the node is destroyed later, outside of its own functions.
+// Each tick ends with drive(), called by the flush of the log: it drives the node, and then
+// leadership, members and fetches. An event of the replica or a fetch that ends the life of the
+// node calls stop_serving(); the node is destroyed later, outside of its own functions.
 #include "node/cluster_member.h"
 
 #include <algorithm>
@@ -22,9 +22,9 @@ using os::Log;
 
 namespace {
 
-// How often the members are compared with the links to them.
+// How often the links are updated from the members.
 constexpr Duration kLookInterval = std::chrono::milliseconds(20);
-// How soon it is seen that no operation on a file is under way.
+// How often a node that is to be destroyed is asked whether operations on files are under way.
 constexpr Duration kIdleCheck = std::chrono::milliseconds(1);
 // After how many election timeouts a transfer of leadership has failed.
 constexpr int kHandOverTimeouts = 5;
@@ -208,7 +208,7 @@ void ClusterMember::leadership_lost() {
   restart_timer_.arm(Duration::zero());
 }
 
-// Clients are closed, and nothing that was held back for them is sent.
+// Closes the clients. Replies that were held back are not sent.
 void ClusterMember::stop_serving() {
   if (!serves_) return;
   past_leases_lost_ += node_->replica().log().leases_lost();
@@ -238,7 +238,7 @@ void ClusterMember::end_hand_over() {
 
 // --- The next life
 
-// Of a node that restarts, or whose server stops.
+// For a node that restarts, or whose server stops.
 void ClusterMember::go_on_when_idle() {
   begin_tick();
   if (phase_ == Phase::closing) return go_on_closing();
@@ -303,7 +303,7 @@ void ClusterMember::on_fetch(const cluster::Hello& hello, os::Socket socket) {
 
 // --- Other nodes
 
-// As it introduces itself to other nodes.
+// Updates the facts with which this node introduces itself.
 void ClusterMember::introduce() {
   PeerFacts facts{.cluster = cluster_id_, .node = node_id_, .address = own_address_};
   if (phase_ == Phase::running) {
@@ -317,7 +317,7 @@ void ClusterMember::introduce() {
 WelcomeStatus ClusterMember::judge(const cluster::Hello& hello) {
   if (phase_ == Phase::restarting || phase_ == Phase::closing) return WelcomeStatus::busy;
   WelcomeStatus status = links_->usual_status(hello);
-  // A caller that knows of later changes may be a member by one of them.
+  // A caller that knows a later configuration may be a member in it.
   const bool knows_more = hello.configuration_index > links_->facts().configuration_index;
   if (status == WelcomeStatus::not_a_member && knows_more) status = WelcomeStatus::ok;
   // The change that has removed it may be taken back.
@@ -372,8 +372,8 @@ void ClusterMember::on_rejected(NodeId by, const cluster::Welcome& welcome) {
        {"reason", other_cluster ? "it is of another cluster" : "it has another id"}});
 }
 
-// Whether a node that does not count this node among the members knows later members than this
-// node. This node may have the change that has removed it, without knowing that it is committed.
+// True if a node that does not count this node among the members knows later members than this
+// node. This node may have the change that has removed it without knowing that it is committed.
 bool ClusterMember::knows_of_removal(const cluster::Welcome& welcome) const {
   if (phase_ != Phase::running || !was_member_) return false;
   const cluster::Index known = links_->facts().configuration_index;

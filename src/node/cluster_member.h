@@ -6,15 +6,15 @@
 //               then it is a member under the id of the call.
 //   running     the node takes part. Clients are served while it leads (serves()).
 //   restarting  leadership was lost, or the state of another node was fetched. The clients are
-//               closed, and nothing that was held back for them is sent. When no operation on a
-//               file is under way, the node is destroyed, a fetched state is installed, the queue
-//               is emptied, and the node begins its next life.
+//               closed, and replies that were held back are not sent. When no operation on a file
+//               is under way, the node is destroyed, a fetched state is installed, the queue is
+//               emptied, and the node begins its next life.
 //   closing     the server stops: the journal is closed properly.
 //
 // While it runs, a node that lacks entries fetches the state of the leader in the background, and
 // a node sends its state to another node that fetches it.
 //
-// The time of the queue is that of the cluster. On a node that does not serve, it does not
+// The queue uses the time of the cluster. On a node that does not serve, this time does not
 // advance, and the queue only replays.
 #pragma once
 
@@ -140,7 +140,7 @@ class ClusterMember final : public ClusterMode,
   // False: the state was fetched before this node was added, and it has not seen that yet.
   bool was_member_ = false;
   stats::ClusterState state_;
-  std::uint64_t past_leases_lost_ = 0;  // of earlier leaderships
+  std::uint64_t past_leases_lost_ = 0;  // before this leadership
   loop::Timer restart_timer_;
   loop::Timer hand_over_timer_;
   StateTransfers transfers_;  // destroyed before the node

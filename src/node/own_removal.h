@@ -16,8 +16,8 @@ class OwnRemoval {
     request_ = request;
     until_ = now + kTimeout;
   }
-  // Returns the request to send to the leader, and waits for answered() then. Null: none is to be
-  // sent now.
+  // Returns the request if it is to be sent to the leader now, and waits for answered(); otherwise
+  // null.
   const cluster::Request* next(Time now) {
     if (!request_ || is_sent_) return nullptr;
     if (now > until_) {

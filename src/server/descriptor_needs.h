@@ -1,4 +1,4 @@
-// How many descriptors a server may have open at once.
+// The number of descriptors that a server may have open at once.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tubed::server {
 
-// The sum of all bounds on connections, and some descriptors for listeners, the loop, the log and
-// the journal.
+// Returns the sum of all bounds on connections, and some descriptors for listeners, the loop, the
+// log and the journal.
 std::uint64_t most_descriptors(const Settings& settings);
 
 }  // namespace tubed::server

@@ -68,8 +68,8 @@ bool is_running(const UnitState& unit) {
   return unit.active == "active" || unit.active == "activating" || unit.active == "reloading";
 }
 
-// Waits until systemd has noticed the end of `process` and the unit does not change any more, and
-// returns the state of the unit.
+// Waits until systemd has noticed the end of `process` and the unit no longer changes. Returns the
+// state of the unit.
 Result<UnitState> wait_for_unit(const std::string& name, std::uint64_t process) {
   const Time deadline = os::monotonic_now() + kUnitTimeout;
   for (;;) {
@@ -120,8 +120,8 @@ Result<int> report_end(const std::string& name, std::string_view status) {
   return 0;
 }
 
-// The same for the service `name` whose server, `process`, has ended. An error if it was started
-// again.
+// The same for the service `name` whose server, `process`, has ended. An error if it has been
+// restarted.
 Result<int> report_service(const std::string& name, std::uint64_t process) {
   const auto unit = TRY(wait_for_unit(name, process));
   const UnitState& service = unit;
@@ -158,8 +158,8 @@ class Draining {
 
   Result<void> begin() const { return process_.signal(SIGUSR1); }
 
-  // False: a server of 2.0.0, which does not say in its pid file whether it drains, or how it has
-  // ended.
+  // False for a server of 2.0.0, which does not report in its pid file whether it drains, or how it
+  // has ended.
   bool reports() const { return !file_ || file_->has_flag(); }
 
   // Waits until it drains or has ended. Precondition: reports().
@@ -220,7 +220,7 @@ class Draining {
     return DrainState::serves;
   }
 
-  std::optional<os::OtherPidFile> file_;  // none: the state is that of the unit
+  std::optional<os::OtherPidFile> file_;  // no value: the unit has the state
   std::uint64_t number_;
   os::OtherProcess process_;
   std::string service_;  // empty: it was not started as a service

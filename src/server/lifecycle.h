@@ -2,19 +2,18 @@
 //
 // A stop, after SIGTERM or SIGINT or at the end of a drain, goes through these steps:
 //
-//   0. The node of a cluster that leads passes leadership on first; its clients are closed with
-//   that.
-//   1. stop_clients(): no connection is accepted any more. Every wait in a reserve ends, all of
-//   them before
-//      the first client is closed: the jobs that a closing client gives back must not go from one
-//      waiting worker to the next.
+//   0. A node that leads its cluster passes leadership on first, which closes its clients.
+//   1. stop_clients(): no further connection is accepted. All waits in reserves end before the
+//   first
+//      client is closed: the jobs that a closing client gives back must not go from one waiting
+//      worker to the next.
 //   2. A client from which something was received is closed when its input is answered and its
 //      replies are sent. A client that was just accepted has its first command on the way, and a
 //      close would reset the connection: it has kStopGrace.
 //   3. Clients that waited in a reserve are closed last (Clients::finish_last()): they reconnect at
 //      once, and until then other clients could still get an answer.
 //   4. When no client is left, or shutdown_timeout has passed, or a second signal has arrived, all
-//      are closed and the log is closed, which writes everything.
+//      clients and then the log are closed, which writes everything.
 //   5. When the log is closed, the loop ends.
 //
 // While the log is closed (step 4) a second signal, or shutdown_timeout once more, ends the process
@@ -54,8 +53,8 @@ class Lifecycle {
 
   Phase phase() const { return phase_; }
   bool stopping() const { return phase_ >= Phase::stopping; }
-  // Drain mode has stopped the server: it has reached what drain.exit waits for, or drain.timeout
-  // was over.
+  // True if drain mode has stopped the server: the condition of drain.exit was met, or
+  // drain.timeout has passed.
   bool drained() const { return drain_end_ == DrainEnd::reached; }
   bool drain_timed_out() const { return drain_end_ == DrainEnd::timed_out; }
   // The jobs that were reserved when drain.timeout was over.
@@ -76,16 +75,16 @@ class Lifecycle {
   void stop_at_once();
   // The log has failed, or the node of a cluster: the process ends with this exit code.
   void fail(int exit_code);
-  // Of the process; 0 after a stop that was asked for and after a drain.
+  // Of the process; 0 after a requested stop and after a drain.
   int exit_code() const { return exit_code_; }
 
-  // In a cluster: a function that passes leadership on before step 1, and calls `done` when that is
-  // over. It returns false if nothing is to be passed on, and does not call `done` then.
+  // In a cluster: a function that passes leadership on before step 1 and then calls `done`. It
+  // returns false, and does not call `done`, if it cannot pass leadership on.
   using HandOver = std::function<bool(std::function<void()> done)>;
   void on_hand_over(HandOver hand_over) { hand_over_ = std::move(hand_over); }
 
-  // Every client of this tick is served: continues a drain or a stop. True: clients are dirty
-  // again.
+  // Continues a drain or a stop after every client of this tick was served. True if clients are
+  // dirty again.
   bool complete_tick();
 
  private:

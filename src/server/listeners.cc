@@ -1,8 +1,8 @@
-// open() sorts the inherited sockets by their name into those of HTTP and those of clients. The
-// Opener then goes through each protocol: it adds the inherited sockets, and opens a socket for
-// each configured listener whose kind was not inherited. If one cannot be opened, all that were
-// opened before are closed and their paths removed. Afterwards each socket gets its owner: HTTP
-// the AdminHttp, clients a ClientListener, which turns what it accepts into channels.
+// open() sorts the inherited sockets by name into sockets of HTTP and of clients. The Opener then
+// goes through each protocol: it adds the inherited sockets, and opens a socket for each configured
+// listener whose kind was not inherited. If this fails, all sockets opened before are closed and
+// their paths removed. Afterwards each socket gets its owner: HTTP the AdminHttp, clients a
+// ClientListener, which turns accepted sockets into channels.
 #include "server/listeners.h"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ struct OpenListener {
   os::Socket socket;
   std::string path;  // of a unix socket that was opened here, to be removed with it; else empty
   ListenerInfo info;
-  Listen listen;           // of clients: its configuration; plain if an inherited socket has none
+  Listen listen;           // of clients; plain for an inherited socket without a configuration
   access::TlsPointer tls;  // of clients
 };
 
@@ -90,7 +90,7 @@ struct OpenListener {
 class Opener {
  public:
   Opener(os::Log& log, const Settings& settings) : log_(log), settings_(settings) {}
-  // After an error: nothing stays of what was opened.
+  // After an error: closes all sockets that were opened.
   ~Opener() {
     for (const OpenListener& listener : listeners_) {
       if (!listener.path.empty()) os::remove_unix_path(listener.socket, listener.path);
@@ -155,7 +155,7 @@ class Opener {
                     address, kTlsSocketName, kTlsUnit)};
   }
 
-  // In its place, clients would find a listener that asks them for nothing, or none.
+  // Clients would find a listener without authentication in its place, or no listener.
   static Error not_passed_on(const Listen& listen, const std::vector<std::string>& addresses) {
     return Error{fmt::format(
         "{} has tls, auth or role and is not among the sockets that were passed on ({}): see "
@@ -206,13 +206,13 @@ bool restricts_clients(const Settings& settings) {
          !std::ranges::all_of(settings.listeners, is_plain);
 }
 
-// True if no other machine can connect to the socket. An unknown address is none.
+// True if no other machine can connect to the socket. False for an unknown address.
 bool is_local_address(const std::string& address) {
   const auto listen = parse_listen(address);
   return address.starts_with("unix:") || (listen && is_local(*listen));
 }
 
-// A [[listen]] makes an inherited socket ask for anything. Without one, its clients may do
+// An inherited socket has authentication only by its [[listen]]. Otherwise its clients may do
 // everything.
 bool is_unnamed(const Settings& settings, const std::string& address) {
   return std::ranges::find(settings.listeners, address, [](const Listen& listen) {
@@ -231,7 +231,7 @@ Result<void> check_client_socket(const Settings& settings, const std::string& ad
       address, kTcpUnit)};
 }
 
-// The authentication of HTTP needs what it needs at a configured address.
+// The authentication of HTTP has the same requirements as at a configured address.
 Result<void> check_http_socket(const Settings& settings, const std::string& address) {
   if (TUBED_PLANTED(unnamed_socket_is_served)) return {};
   const auto refused = [&](std::string_view reason) {

@@ -1,5 +1,5 @@
-// Listeners: the listening sockets of a server, whatever is spoken on them: which are inherited,
-// which are opened, which are replaced, and what a reload changes of them.
+// Listeners: the listening sockets of a server, for all protocols: which sockets are inherited,
+// opened or replaced, and what a reload changes.
 //
 // A socket that the service manager has passed on takes the place of the configured listeners of
 // its kind: TCP or unix of clients, or HTTP. Inherited sockets are distinguished by name and by
@@ -39,8 +39,8 @@ class ConnectionHost {
   virtual Admittance admits_connection() = 0;
   virtual void on_connection(std::unique_ptr<loop::Channel> channel,
                              const serving::ConnectionOrigin& origin) = 0;
-  // `refused` connections were refused for this reason; 0: none could be accepted, not even for
-  // that.
+  // `refused` connections were refused for this reason; 0: no connection could be accepted, even to
+  // refuse it.
   virtual void on_accept_error(const std::string& reason, std::uint64_t refused) = 0;
   // A connection from `address` was closed before its TLS handshake was done.
   virtual void on_handshake_failed(const std::string& address, std::string_view reason) = 0;
@@ -55,37 +55,37 @@ class Listeners {
   Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host, http::AdminHttp& admin_http);
   ~Listeners();
 
-  // Takes the inherited sockets, and opens one for each configured listener whose kind was not
-  // passed on. An inherited socket at the address of a configured listener has its TLS,
-  // authentication and role; another has none, which is an error as of check() or logged. `tls`: by
-  // the index of the settings' listeners. Logs each, and
-  // configured listeners that are replaced; to replace one that is not plain is an error. The error
-  // is one line that names the address; sockets that were opened before it are closed. Call it
-  // once.
+  // Takes the inherited sockets, and opens a socket for each configured listener whose kind was not
+  // inherited. An inherited socket at the address of a configured listener gets its TLS,
+  // authentication and role; other inherited sockets have no limits, which is logged, or an error
+  // as in check(). `tls`: by the index of the settings' listeners. Logs each socket, and each
+  // configured listener that is replaced; a listener that is not plain cannot be replaced. The
+  // error is one line that names the address; the sockets opened before are closed. Called once.
   Result<void> open(const Settings& settings, const std::vector<access::TlsPointer>& tls,
                     std::vector<os::InheritedSocket> inherited);
 
-  // An error if the settings say who may do what, and nothing limits the clients of an inherited
-  // socket that other machines can connect to; or if http.auth cannot work on one. The settings of
-  // a reload are checked before they are applied.
+  // An error if the settings restrict clients, but not the clients of an inherited socket that
+  // other machines can connect to, or if http.auth cannot work on an inherited socket. The settings
+  // of a reload are checked before they are applied.
   Result<void> check(const Settings& settings) const;
 
-  // The addresses of the listeners of clients, in order, with a space between: "127.0.0.1:37797".
+  // Returns the addresses of the listeners of clients, in order, separated by spaces:
+  // "127.0.0.1:37797".
   std::string client_addresses() const;
 
-  // A reload: TCP options, TLS, authentication and roles, for the connections to come.
+  // Applies TCP options, TLS, authentication and roles to later connections.
   void apply(const Settings& settings, const std::vector<access::TlsPointer>& tls);
   void set_handshake_limits(const loop::HandshakeLimits& limits) { handshakes_.set_limits(limits); }
-  // Takes the addresses that are set in a unit of systemd out of `settings`, which need a restart
-  // for their new values, and logs the command that changes each.
+  // Removes from `settings`, the keys that need a restart, addresses that a unit of systemd sets,
+  // and logs the command that changes each of them.
   void advise_units(std::vector<std::string>& settings) const;
 
-  // Closes a connection that was refused, a moment later, so that a client which connects again at
-  // once does not take a processor (HeldConnections). After close_clients(): at once.
+  // Closes a refused connection a moment later: a client that reconnects at once must not take a
+  // processor (HeldConnections). After close_clients() it closes at once.
   void hold(serving::HeldConnections::Connection connection);
 
-  // Accepts no further connection of clients; HTTP is still served. Closes what is held. Removes
-  // the paths of unix sockets that were opened here.
+  // Accepts no further connection of clients; HTTP is still served. Closes the connections of
+  // hold(). Removes the paths of unix sockets that were opened here.
   void close_clients();
 
  private:

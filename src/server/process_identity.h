@@ -8,13 +8,13 @@
 
 namespace tubed::server {
 
-// 16 hexadecimal digits of which the first is a letter, for clients that read a text of digits, or
-// one like 12e4567890123456, as a number.
+// Returns 16 hexadecimal digits. The first is a letter, because some clients read a text of digits,
+// or a text like 12e4567890123456, as a number.
 std::string instance_id(std::uint64_t random);
-// The identity of a server that starts now, with a new random instance id.
+// Returns the identity of a server that starts now, with a new random instance id.
 stats::ProcessIdentity identify();
-// The same with a fixed instance id and wall clock, so that a test suite gets the same statistics
-// in each run. `begin`: the time of the queue.
+// The same with a fixed instance id and wall clock: a test suite gets the same statistics in each
+// run. `begin`: the time of the queue.
 stats::ProcessIdentity identify_for_tests(Time begin);
 // The wall clock in test mode minus the monotonic clock at `started`: it begins at
 // 2000-01-01T00:00:00Z.

@@ -1,8 +1,8 @@
 // A start calls load_access(), listen(), recover(), begin_test_mode() and run() in this order.
-// listen() opens the sockets, so that connections wait in the kernel while recover() restores the
-// jobs; run() serves until the lifecycle stops the loop. Everything else here connects parts:
-// callbacks of the listeners, the scheduler and the handlers of HTTP, and a reload, which passes
-// new settings on to each part.
+// listen() opens the sockets: connections wait in the kernel while recover() restores the jobs.
+// run() serves until the lifecycle stops the loop. The rest connects parts: callbacks of the
+// listeners, the scheduler and the handlers of HTTP, and a reload, which passes new settings to
+// each part.
 #include "server/server.h"
 
 #include <algorithm>
@@ -166,7 +166,7 @@ commands::ClientDetails Server::describe_client(SessionId session) {
 
 Admittance Server::admits_connection() {
   scheduler_.begin_tick();
-  // A client of a cluster goes on to the next address.
+  // A client of a cluster tries the next address.
   if (!serves()) return Admittance::not_served;
   if (clients_.connections() < settings_.connections) return Admittance::admitted;
   service_.counters().count(stats::Counter::refused_connection);
@@ -183,7 +183,7 @@ void Server::on_connection(std::unique_ptr<loop::Channel> channel,
       clients_.add(std::move(channel), scheduler_, std::move(admitted->admission));
   if (admitted->identity)
     client.identity = std::make_unique<serving::ClientIdentity>(*admitted->identity);
-  // Dirty, so that the scheduler knows it as a client to be read from while input is held.
+  // Dirty: the scheduler then knows it as a client to be read from when input is no longer paused.
   scheduler_.mark_dirty(client);
 }
 
@@ -255,8 +255,8 @@ void Server::not_reloaded(const std::string& reason) {
   notifier_.reloaded("not reloaded: " + reason);
 }
 
-// A reload: reads the settings, applies those that can change while the server runs, and logs which
-// have changed and which need a restart. After an error everything stays as it was.
+// A reload: reads the settings, applies the settings that can change while the server runs, and
+// logs which have changed and which need a restart. After an error nothing changes.
 void Server::reload() {
   if (lifecycle_.stopping()) return;
   begin_tick();

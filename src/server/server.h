@@ -1,9 +1,9 @@
-// Server: the composition of a daemon: the queue and its log, listeners and clients, the loop that
-// schedules them, and what operators ask for by signals.
+// Server: composes a daemon: the queue and its log, listeners and clients, the loop that schedules
+// them, and the requests of operators by signals.
 //
-// Each part has a header of its own that explains it: the ticks in scheduler.h, the stop in
-// lifecycle.h, the sockets in listeners.h, the journal in journal_owner.h. This class connects them
-// and holds no rule of the queue.
+// Each part is explained in its header: the ticks in scheduler.h, the stop in lifecycle.h, the
+// sockets in listeners.h, the journal in journal_owner.h. This class connects them and has no rule
+// of the queue.
 #pragma once
 
 #include <functional>
@@ -66,11 +66,11 @@ class Server final : public serving::TickHost,
   void on_drain(std::function<void(bool draining)> changed) {
     lifecycle_.on_drain(std::move(changed));
   }
-  // Serves until SIGTERM or SIGINT, or until drain mode ends the server, and until everything that
-  // was read by then is answered. Returns the exit code.
+  // Serves until SIGTERM or SIGINT, or until drain mode ends the server, and until all input read
+  // by then is answered. Returns the exit code.
   int run();
-  // After run(): the journal or the node has failed, and the process is to end without touching it.
-  // For tests.
+  // True after run() if the journal or the node has failed, and the process must end without
+  // touching it. For tests.
   const commands::Service& service() const { return service_; }
   bool failed() const { return lifecycle_.phase() == Phase::failed; }
   // After run(): the last status, how drain mode has ended.

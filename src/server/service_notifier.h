@@ -1,8 +1,8 @@
-// ServiceNotifier: notifies systemd that the server is ready, how it is doing, and that it is alive
+// ServiceNotifier: notifies systemd that the server is ready and alive, and of its status
 // [sd_notify(3)].
 //
-// The messages are sent from the loop, so that a loop that hangs sends none and the watchdog of
-// systemd ends the process. Without a service manager nothing is sent.
+// The messages are sent from the loop: if the loop hangs, they stop and the watchdog of systemd
+// ends the process. Without a service manager nothing is sent.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class ServiceNotifier {
   // `status` returns one line about the state of the server.
   ServiceNotifier(loop::Loop& loop, std::function<std::string()> status);
 
-  // The server serves from now on. Before this call the other functions send nothing.
+  // The server begins to serve. Before this call the other functions send nothing.
   void ready();
   // Sends the status if it has changed, without waiting for the next regular time.
   void refresh();

@@ -13,7 +13,7 @@ namespace {
 std::string_view state(const commands::Service& service, const Lifecycle& lifecycle) {
   if (lifecycle.drain_timed_out()) return "drain.timeout is over";
   if (lifecycle.drained()) return "drained";
-  // Distinguishes this end from that of 2.0.0, which is "stopping" after a drain too (drain.h).
+  // Version 2.0.0 has the status "stopping" after a drain too (drain.h).
   if (lifecycle.phase() >= Phase::closing) return "stopped";
   if (lifecycle.stopping()) return "stopping";
   if (service.draining()) return "draining";

@@ -12,19 +12,19 @@
 
 namespace tubed::server {
 
-// One line for `systemctl status`. It begins with "drained" exactly if drain mode has stopped the
-// server as drain.exit says (packaging/systemd/close-sockets reads that word), with "drain.timeout"
-// if that was over before, and with "draining" exactly while the server drains. --drain reads all
-// three.
+// Returns one line for `systemctl status`. It begins with "drained" exactly if drain mode has
+// stopped the server as drain.exit says (packaging/systemd/close-sockets reads that word), with
+// "drain.timeout" if that has passed first, and with "draining" exactly while the server drains.
+// --drain reads all three.
 std::string status_line(const commands::Service& service, const Lifecycle& lifecycle,
                         std::size_t connections);
 
-// Why the server accepts no new jobs, in a few words; empty: it accepts them. For want of memory
-// alone it stays ready: the workers that make room come the same way as new jobs.
+// Returns why the server accepts no new jobs, in a few words; empty if it accepts them. A server
+// that lacks only memory stays ready: the workers that make room arrive the same way as new jobs.
 std::string_view unready_reason(const commands::Service& service, const Lifecycle& lifecycle);
 
-// Why clients that need the leader are to go elsewhere; empty: they are served here. A server that
-// is in no cluster is its own leader.
+// Returns why clients that need the leader must connect elsewhere; empty if they are served here. A
+// server outside of a cluster is its own leader.
 std::string_view not_leader_reason(const commands::Service& service, const Lifecycle& lifecycle);
 
 // --- A node of a cluster

@@ -70,8 +70,8 @@ Result<void> expect_segments(FileStorage& storage, const std::string& directory)
       fmt::format("journal directory {}: no segment, so there is nothing to copy yet", directory)};
 }
 
-// Removes an empty new directory after a failure, so that the task can be repeated. A directory
-// that holds a part of the copy stays.
+// Removes an empty new directory after a failure; the task can then be repeated. A directory with a
+// part of the copy stays.
 void clear_new_directory(FileStorage& storage, const std::string& directory, bool was_there) {
   auto files = storage.list();
   if (!files || !files->empty()) return;
@@ -84,7 +84,7 @@ Result<void> run(const CommandLine& line, const Settings& settings) {
   loop::Loop loop;
   const bool copies = line.task == Task::salvage || line.task == Task::backup;
   const std::string& source = copies ? settings.journal_directory : line.task_directory;
-  // Salvage needs the lock, so that no server writes to the journal. The other tasks only read.
+  // Salvage needs the lock, because no server may write to the journal. The other tasks only read.
   auto from = TRY(FileStorage::open(
       loop, source,
       line.task == Task::salvage ? FileStorage::Mode::owner : FileStorage::Mode::read_only));

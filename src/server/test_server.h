@@ -1,8 +1,8 @@
-// TestServer: what makes a server a server for test suites: the test mode of its queue, the control
-// connection on standard input and output, the first jobs and the announced address.
+// TestServer: the parts of a server that only test mode has: the test mode of its queue, the
+// control connection on standard input and output, the first jobs and the announced address.
 //
-// The control connection is a client like any other and the first to connect, so that it has
-// session 0. When it ends, the server closes all connections at once and ends.
+// The control connection is a client like any other, and the first to connect: it has session 0.
+// When it ends, the server closes all connections at once and ends.
 #pragma once
 
 #include <functional>
@@ -21,9 +21,9 @@ namespace tubed::server {
 
 class TestServer {
  public:
-  // When the time of the queue begins. A journal compares it with the monotonic clock, so there it
-  // begins with that clock. Without a journal it begins long before, so that a test can advance it
-  // by more than the longest delay.
+  // Returns when the time of the queue begins. A journal compares it with the monotonic clock, so
+  // with a journal it begins with that clock. Otherwise it begins long before, and a test can
+  // advance it by more than the longest delay.
   static Time begin_of_time(const Settings& settings);
 
   // The functions of the server that it calls.

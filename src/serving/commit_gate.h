@@ -1,8 +1,8 @@
 // CommitGate: decides how many of a client's buffered replies may be sent (law L4).
 //
 // A reply that was made while the log's appended() was n is sent when durable() has reached n. The
-// gate holds a queue of marks: a byte, and the Lsn for which the bytes from there on wait. Any
-// number of commits may be in flight.
+// gate holds a queue of marks: each has the position of a byte, and the Lsn for which the bytes
+// from this position wait. Any number of commits may be in flight.
 #pragma once
 
 #include <cstddef>
