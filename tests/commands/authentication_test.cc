@@ -287,7 +287,7 @@ TEST_CASE("a reload changes the rights of connected clients at once") {
   CHECK_FALSE(client->principal()->role()->removed());
 }
 
-TEST_CASE("a client that waits for what its role may not have any more is answered") {
+TEST_CASE("a wait that the role no longer allows is answered") {
   Admitted talk({kMail, kWorker});
   auto other = talk.connect();
   const auto waits_on = [&](std::string_view line) {

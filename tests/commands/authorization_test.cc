@@ -75,7 +75,7 @@ std::string reply_on_new_server(const std::vector<Role>& roles, std::string_view
   other->half_close();
   auto client = role.empty() ? talk.connect() : talk.connect_as(role);
   Talk::exchange(*client, before);
-  client->half_close();  // so that a reserve does not wait
+  client->half_close();  // a reserve then does not wait
   return Talk::exchange(*client, line);
 }
 
@@ -163,7 +163,8 @@ TEST_CASE("a tube that the role may not use is denied whether the job of the lin
     if (!has("id") || !has("tube")) continue;
     ++rows;
     CAPTURE(command.name);
-    // Of another tube, of its own, of none; by the order of ids, each could be a job of others.
+    // Jobs of another tube and of its own tube, and ids without a job: ids are given in order, so
+    // each could be a job of other clients.
     for (const JobId job : {1U, 2U, 3U, 99U}) {
       for (const std::string_view tube : {"secret", "none.such"}) {
         CAPTURE(job);

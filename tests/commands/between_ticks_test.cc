@@ -216,7 +216,7 @@ TEST_CASE("a bound takes a job whose concurrency key has no room after those tha
   }
 }
 
-TEST_CASE("touch-all touches none of the jobs that another client has or that are gone") {
+TEST_CASE("touch-all skips jobs that another client has reserved or that were removed") {
   Talk talk(kSlices);
   auto client = talk.connect();
   auto other = talk.connect();
@@ -269,7 +269,7 @@ TEST_CASE("a put is answered by the queue as it is when its body has arrived") {
 
 // --- Waits and notices
 
-TEST_CASE("a client that takes the session of a client that was notified gets none of its job") {
+TEST_CASE("a client that reuses the session of a notified client does not get its job") {
   Talk talk;
   auto worker = talk.connect();
   auto other = talk.connect();
@@ -398,7 +398,7 @@ TEST_CASE("a command that waits for the log finds the job or the tube gone") {
 
 // --- What the role may use
 
-TEST_CASE("what is known of the tubes that a session uses and watches is that of its role now") {
+TEST_CASE("the rights on the used and watched tubes follow the current role") {
   const auto role = [](const char* tube) { return role_of_families("r", "pwi", {tube}); };
   Admitted talk({role("a")});
   auto client = talk.connect_as("r");
@@ -420,7 +420,7 @@ TEST_CASE("what is known of the tubes that a session uses and watches is that of
 
 // --- Pages of lists
 
-TEST_CASE("a page of list-jobs begins where the one before ended, although that job is gone") {
+TEST_CASE("a page of list-jobs begins where the last page ended, even if that job was removed") {
   Talk talk;
   auto client = talk.connect();
   auto other = talk.connect();

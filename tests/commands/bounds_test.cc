@@ -334,7 +334,7 @@ TEST_CASE("a kick works in slices and is answered once") {
   CHECK(talk.service.engine().info().jobs.ready == 95);
 }
 
-TEST_CASE("a kick goes on when others take the jobs away") {
+TEST_CASE("a kick continues when other clients take jobs away") {
   Talk talk({.work_per_turn = 10});
   auto client = talk.connect();
   auto other = talk.connect();

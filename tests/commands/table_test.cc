@@ -169,7 +169,7 @@ std::string reply_to(const Command& command, const std::string& line, std::strin
   auto client = &command == &auth_command()
                     ? std::make_unique<Conversation>(talk.service, Admission{.takes_tokens = true})
                     : talk.connect();
-  client->end_input();  // so that a reserve does not wait
+  client->end_input();  // a reserve then does not wait
   client->receive(line);
   if (command.begin_body != nullptr) client->receive(body);
   std::string reply = Talk::replies_of(*client);
@@ -230,7 +230,7 @@ TEST_CASE("every row takes its longest line, and none that is longer than its li
                      : talk.connect();
     };
     auto client = connect();
-    client->end_input();  // so that a reserve does not wait
+    client->end_input();  // a reserve then does not wait
     client->receive(line);
     const std::string reply = Talk::replies_of(*client);
     CHECK_FALSE(is_error(reply));
@@ -282,7 +282,7 @@ TEST_CASE("every row refuses what its schema does not take, and counts nothing")
   }
 }
 
-// Clients look these names up, so none of them ever changes or goes.
+// Clients look these names up: no name ever changes or is removed.
 TEST_CASE("capabilities lists what beanstalkd lacks, in alphabetical order") {
   constexpr std::array<std::string_view, 40> kNames = {"capabilities",
                                                        "delete-batch",

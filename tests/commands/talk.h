@@ -51,7 +51,7 @@ class Talk {
 
   std::unique_ptr<Conversation> connect() { return std::make_unique<Conversation>(service); }
 
-  // Runs deferred work until none is left, and returns all replies.
+  // Runs all deferred work, and returns all replies.
   static std::string replies_of(Conversation& conversation) {
     std::string all;
     do {
@@ -66,7 +66,7 @@ class Talk {
     return replies_of(conversation);
   }
 
-  // Resumes each conversation that has deferred work once. False: none has.
+  // Resumes each conversation with deferred work once. False if no conversation has deferred work.
   bool run_deferred() {
     std::vector<SessionId> notified;
     bool any = service.conversations().has_notified();
@@ -81,8 +81,8 @@ class Talk {
     return any;
   }
 
-  // Runs deferred work until none is left, takes the replies of these clients, and ends the
-  // connections that are over.
+  // Runs all deferred work, takes the replies of these clients, and ends the connections that are
+  // over.
   void run_until_idle(std::span<Talker> clients) {
     for (bool again = true; again;) {
       receive(clients);

@@ -1,5 +1,4 @@
-// TestHost: a host of a service, whose answers the test chooses. Its other answers are those of a
-// ServiceHost.
+// TestHost: a host of a service, some of whose answers the test chooses.
 #pragma once
 
 #include <functional>

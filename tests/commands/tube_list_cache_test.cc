@@ -56,7 +56,7 @@ TEST_CASE("a list follows every tube that is created and removed") {
   CHECK(Talk::exchange(*stays, "list-tubes\r\n") == list_in_one_piece(talk.service.engine()));
 }
 
-TEST_CASE("a list is written as its client reads it, and stays that of one moment") {
+TEST_CASE("a list is written as its client reads it, and shows a single moment") {
   Talk talk;
   auto client = talk.connect();
   auto other = talk.connect();

@@ -151,7 +151,7 @@ TEST_CASE("a user or a group in two roles is an error, in whatever way it is nam
   settings.roles[0].groups = {"root"};
   settings.roles[1].groups = {"0"};
   CHECK(error() == "role two: group 0 is group root, which is in the role one already");
-  // A user's own role goes before those of its groups.
+  // A user's own role takes precedence over the roles of its groups.
   settings.roles[0].groups = {"0"};
   settings.roles[1].groups.clear();
   settings.roles[1].users = {"0"};
@@ -160,7 +160,7 @@ TEST_CASE("a user or a group in two roles is an error, in whatever way it is nam
   CHECK(role_of(identities->of_process({.user = 0, .groups = {0}})) == "two");
 }
 
-TEST_CASE("a user whose groups are in several roles has none of them") {
+TEST_CASE("a user whose groups are in several roles gets no role") {
   Settings settings;
   settings.roles = {role("one"), role("two")};
   settings.roles[0].groups = {"4711", "4712"};

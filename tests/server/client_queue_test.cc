@@ -75,7 +75,7 @@ TEST_CASE("neither a closed client is taken, nor a client that reuses its sessio
   ClientQueue queue(&QueuedIn::paused);
   queue.add(a.client);
   queue.add(b.client);
-  sessions.clients[a.client.session()] = &b.client;  // reused; its flag is that of another entry
+  sessions.clients[a.client.session()] = &b.client;  // reused; its flag belongs to another entry
   b.client.queued.paused = false;
   CHECK(queue.take_first(sessions) == nullptr);
   sessions.clients.clear();

@@ -111,7 +111,7 @@ TEST_CASE("an incomplete line or body does not exempt a client from the idle tim
   CHECK(clients.overdue(at(12s)) == "123");
 }
 
-TEST_CASE("a client that reads none of its replies is overdue") {
+TEST_CASE("a client that does not read its replies is overdue") {
   TestClients clients({.idle = 0s, .stall = 60s});
   clients.second.sends("list-tube-used\r\n");
   clients.timeouts.update(clients.second.client, false, false, at(5s));

@@ -70,7 +70,7 @@ TEST_CASE("frames are delivered whole, however their bytes arrive") {
   CHECK(run_until(test.loop, [&] { return test.owner.frames.size() == 3; }));
 }
 
-TEST_CASE("large frames beside small ones arrive in order") {
+TEST_CASE("large and small frames arrive in order") {
   TestChannel test;
   FrameOwner other;
   FrameChannel sender(test.loop, loop::open_channel(test.loop, std::move(test.there.socket), {}),
@@ -154,7 +154,7 @@ TEST_CASE("a paused channel delivers nothing, and then all in order") {
   test.channel->resume_input();
   REQUIRE(run_until(test.loop, [&] { return test.owner.frames.size() == 4; }));
   for (std::size_t i = 0; i < 4; ++i) CHECK(index_of(test.owner.frames[i]) == i + 1);
-  // A channel that is destroyed before it goes on.
+  // A channel that is destroyed before it continues.
   test.channel->pause_input();
   test.channel->resume_input();
   test.channel.reset();
@@ -200,7 +200,7 @@ TEST_CASE("a channel gives up its socket with what was read ahead") {
   CHECK(test.owner.reasons.empty());
 }
 
-TEST_CASE("a channel without its connection has none to give up") {
+TEST_CASE("a channel without its connection cannot release it") {
   TestChannel test;
   test.there.socket = {};
   REQUIRE(run_until(test.loop, [&] { return !test.owner.reasons.empty(); }));

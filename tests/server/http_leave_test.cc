@@ -61,7 +61,7 @@ TEST_CASE("a client that has left gets no job, and no attempt is counted") {
     CHECK(has_job(rig, "reserves: 1"));
     CHECK(has_job(rig, "timeouts: 0"));
     CHECK(has_job(rig, "releases: 0"));
-    // The next client has the one attempt.
+    // The next client has the only attempt.
     const std::string reserved = rig.call("POST", "/tubes/t/reserve");
     CHECK(reserved.starts_with("201 "));
     const std::string path = "/reservations/" + text_member(reserved, "token");

@@ -67,7 +67,7 @@ std::optional<WelcomeStatus> answer_to(const PeerNode& node, const Hello& hello)
 
 }  // namespace
 
-TEST_CASE("two nodes dial each other, and frames arrive in order, large beside small") {
+TEST_CASE("two nodes dial each other, and large and small frames arrive in order") {
   loop::Loop loop;
   PeerNode a(loop, 1);
   PeerNode b(loop, 2);
@@ -333,7 +333,8 @@ TEST_CASE("a link that is not welcomed in time, or is answered with nonsense, is
   REQUIRE(run_until(loop, [&] { return a.links->is_connected(2); }));
 }
 
-TEST_CASE("the host hears that a member does not welcome this node, and the link goes on trying") {
+TEST_CASE(
+    "the host is notified that a member does not welcome this node, and the link keeps trying") {
   loop::Loop loop;
   PeerNode a(loop, 1, kQuick);
   const RawNode b(loop);
@@ -363,7 +364,7 @@ TEST_CASE("the host hears that a member does not welcome this node, and the link
   CHECK(last.is_closed());
 }
 
-TEST_CASE("members that are removed or have another address are not connected any more") {
+TEST_CASE("members that are removed or have another address are disconnected") {
   loop::Loop loop;
   PeerNode a(loop, 1, kQuick);
   PeerNode b(loop, 2, kQuick);

@@ -109,7 +109,7 @@ struct PeerNode final : node::PeerHost {
   os::Log log;
   bool in_tick = false;
   node::PeerFacts facts;
-  cluster::NodeId invited = 0;         // by the Hellos from now on
+  cluster::NodeId invited = 0;         // by later Hellos
   std::function<void()> then = [] {};  // in calls of the host
   std::vector<cluster::Hello> hellos;
   std::vector<std::pair<cluster::Hello, cluster::WelcomeStatus>> turned_away;

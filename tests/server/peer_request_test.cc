@@ -170,7 +170,7 @@ TEST_CASE("only so many requests are under way, and the next is answered that th
   CHECK(run_until(loop, [&] { return b.requests.size() == 4; }));
 }
 
-TEST_CASE("a node that ends calls back for none of its requests") {
+TEST_CASE("a node that ends does not call back for its requests") {
   TwoNodes nodes;
   auto& loop = nodes.loop;
   auto& a = nodes.a;

@@ -172,7 +172,7 @@ TEST_CASE("the host settles a tick only while the server winds down, until no cl
   CHECK(completed >= 3);
 }
 
-TEST_CASE("time is frozen for the queue, and goes on for the log") {
+TEST_CASE("the time is frozen for the queue, and continues for the log") {
   Ticking server;
   server.scheduler.begin_tick();
   server.run_a_while();

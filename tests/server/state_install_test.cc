@@ -110,7 +110,7 @@ void interrupt(const Place& place) {
 
 }  // namespace
 
-TEST_CASE("the state that was fetched becomes that of a new node") {
+TEST_CASE("a fetched state becomes the state of a new node") {
   const Place place(true);
   REQUIRE(install(place.b, place.state, kNode).ok());
   CHECK_FALSE(std::filesystem::exists(place.b + "/fetch"));

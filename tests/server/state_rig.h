@@ -36,7 +36,7 @@ std::string error_of(const Result<T>& result) {
   return result.ok() ? "" : result.error().message;
 }
 
-// Small files, so that a log has several.
+// Small files: a log has several.
 inline cluster::RaftLogOptions small_raft_log() {
   cluster::RaftLogOptions options;
   options.file_bytes = 64 << 10;

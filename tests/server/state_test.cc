@@ -60,8 +60,8 @@ class Replayer final : public FactSink {
   Time time_;
 };
 
-// The state in the directory, with the entries that the node has applied since, is that of the
-// node.
+// Checks that the state in the directory, with the entries that the node has applied since, equals
+// the state of the node.
 void check_equal(RunningNode& node, const std::string& directory, const node::FetchedState& state) {
   node.settle();
   const Time now = node.queue_time();

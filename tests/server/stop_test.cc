@@ -72,7 +72,7 @@ TEST_CASE("a signal after the last client was closed does not crash a server wit
   server::Server server(place.loop, place.log, place.settings, place.reload());
   REQUIRE(server.load_access().ok());
   REQUIRE(server.listen({}).ok());
-  // The client sends nothing, so that a timer closes it, and not the tick of the signal.
+  // The client sends nothing: a timer closes it, and not the tick of the signal.
   watcher.client = connect_to("unix:" + place.directory.file("socket"));
   CHECK(server.run() == 0);
   CHECK(watcher.signalled_again);
