@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -31,7 +32,7 @@ std::optional<Number> parse_number(std::string_view text, int base = 10) {
 }
 
 // The number at the front of `text`; 0: none is there. O(digits).
-template <std::unsigned_integral Number>
+template <std::unsigned_integral Number = std::uint64_t>
 Number leading_number(std::string_view text) {
   return take_number<Number>(text).value_or(0);
 }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "text/numbers.h"
+
 namespace tubed::simulation {
 
 namespace {
@@ -40,10 +42,11 @@ class BuryMany final : public Script {
   }
 
   void answered(const MadeCommand& command, std::string_view line) override {
-    if (line.starts_with("INSERTED ")) fresh_.push_back(number_in(line.substr(line.find(' ') + 1)));
+    if (line.starts_with("INSERTED "))
+      fresh_.push_back(leading_number(line.substr(line.find(' ') + 1)));
     if (line == "BURIED")
       buried_.push_back(
-          number_in(std::string_view(command.line).substr(command.row->name.size() + 1)));
+          leading_number(std::string_view(command.line).substr(command.row->name.size() + 1)));
   }
   void lost(const std::deque<MadeCommand>&) override {}
   unsigned leaves() const override { return 1; }

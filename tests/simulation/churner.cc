@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "text/numbers.h"
+
 namespace tubed::simulation {
 
 namespace {
@@ -36,7 +38,8 @@ class Churn final : public Script {
   }
 
   void answered(const MadeCommand&, std::string_view line) override {
-    if (line.starts_with("INSERTED ")) jobs_.push_back(number_in(line.substr(line.find(' ') + 1)));
+    if (line.starts_with("INSERTED "))
+      jobs_.push_back(leading_number(line.substr(line.find(' ') + 1)));
   }
   void lost(const std::deque<MadeCommand>&) override {}
   unsigned leaves() const override { return 2; }

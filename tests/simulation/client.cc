@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tests/simulation/uv.h"
+#include "text/numbers.h"
 
 namespace tubed::simulation {
 
@@ -209,7 +210,7 @@ bool Client::take_reply() {
   const bool has_block = words.size() > 1 && words[0] == "OK";
   if (!words.empty() && is_job(words[0])) return take_job(line, line_bytes);
   std::size_t bytes = line_bytes;
-  if (has_block) bytes += number_in(words[1]) + kLineEnd.size();
+  if (has_block) bytes += leading_number(words[1]) + kLineEnd.size();
   if (received_.size() < bytes) return false;
   if (words.empty() || batch_left_ || !is_reply(words[0])) {
     if (is_refusal(line)) return refuse(line_bytes);
@@ -224,7 +225,7 @@ bool Client::take_reply() {
   received_.erase(0, bytes);
   world_.note(fmt::format("{} < {}", name_, line));
   if (words[0] == "RESERVED_BATCH") {
-    batch_left_ = number_in(words.at(1));
+    batch_left_ = leading_number(words.at(1));
     if (*batch_left_ > 0) return true;
     batch_left_.reset();
   }
@@ -239,10 +240,10 @@ bool Client::take_job(std::string_view line, std::size_t line_bytes) {
     fail("a job with another number of words", line);
     return false;
   }
-  const std::size_t bytes = number_in(words[2]);
+  const std::size_t bytes = leading_number(words[2]);
   if (received_.size() < line_bytes + bytes + kLineEnd.size()) return false;
   const std::string body = received_.substr(line_bytes, bytes);
-  const JobId id = number_in(words[1]);
+  const JobId id = leading_number(words[1]);
   const auto sent = known_.bodies.find(body);
   const auto other = known_.by_id.find(id);
   const bool is_other = other != known_.by_id.end() && other->second != body;
@@ -286,11 +287,12 @@ void Client::answer(std::string_view line, std::string_view content) {
   // A put with a unique key may return the id of an older job, which has another body.
   const bool has_key = command.line.find(" idp:") != std::string::npos;
   if (words[0] == "INSERTED" && !has_key) {
-    const JobId id = number_in(words.at(1));
+    const JobId id = leading_number(words.at(1));
     if (!known_.by_id.emplace(id, command.body).second) return fail("an id was given twice", line);
     known_.bodies[command.body] = id;
   }
-  if (command.row->name == "set-caps") has_tubes_ = number_in(words_of(command.line).at(1)) != 0;
+  if (command.row->name == "set-caps")
+    has_tubes_ = leading_number(words_of(command.line).at(1)) != 0;
   script_->answered_with(command, line, content);
 }
 
@@ -360,7 +362,7 @@ class AnyCommands final : public Script {
   }
   void answered(const MadeCommand& command, std::string_view line) override {
     if (command.row->begin_body == nullptr || !line.starts_with("INSERTED ")) return;
-    known_.add_recent(number_in(words_of(line).at(1)));
+    known_.add_recent(leading_number(words_of(line).at(1)));
   }
   void lost(const std::deque<MadeCommand>&) override {}
   bool may_skip() const override { return true; }

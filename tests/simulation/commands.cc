@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
-#include "text/numbers.h"
 
 namespace tubed::simulation {
 
@@ -119,10 +118,6 @@ void set_wait(MadeCommand& made) {
 }
 
 }  // namespace
-
-std::uint64_t number_in(std::string_view text) {
-  return leading_number<std::uint64_t>(text);
-}
 
 std::string_view a_tube(Chance& chance) {
   return chance.one_of(kTubes);

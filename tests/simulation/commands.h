@@ -81,9 +81,6 @@ struct MadeCommand {
   Time sent = {};                 // when the last bytes were sent
 };
 
-// Returns the number at the beginning of the text, or 0.
-std::uint64_t number_in(std::string_view text);
-
 // Returns a name of a tube, a group or a key.
 std::string_view a_tube(Chance& chance);
 

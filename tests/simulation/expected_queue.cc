@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/simulation/commands.h"
+#include "text/numbers.h"
 
 namespace tubed::simulation {
 
@@ -18,7 +19,7 @@ constexpr Duration kMargin = 1s;  // DEADLINE_SOON
 
 // Returns the number after the word.
 std::uint64_t number_of(std::string_view line) {
-  return number_in(line.substr(std::min(line.find(' '), line.size() - 1) + 1));
+  return leading_number(line.substr(std::min(line.find(' '), line.size() - 1) + 1));
 }
 
 std::string_view word_of(std::string_view block, std::string_view name) {
@@ -428,7 +429,7 @@ void ExpectedQueue::answered_about(const ModelReply& reply, ExpectedJob& job) {
 void ExpectedQueue::shown(const ExpectedJob& job, const ModelReply& reply) {
   const std::string_view block = reply.content;
   const auto expect = [&](std::string_view name, std::uint64_t least, std::uint64_t most) {
-    const std::uint64_t value = number_in(word_of(block, name));
+    const std::uint64_t value = leading_number(word_of(block, name));
     if (value < least || value > most)
       fail(job, fmt::format("{} is {}, not {} to {}", name, value, least, most));
   };

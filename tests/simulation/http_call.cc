@@ -9,6 +9,7 @@
 #include "api/problem.h"
 #include "json/json.h"
 #include "loop/http_server.h"
+#include "text/numbers.h"
 
 namespace tubed::simulation {
 
@@ -124,15 +125,16 @@ std::optional<HttpAnswer> HttpCall::whole_answer() const {
   if (end == std::string_view::npos) return std::nullopt;
   const std::string_view head = text.substr(0, end + 2);
   const std::string_view body = text.substr(end + kHeadEnd.size());
-  HttpAnswer answer{.status = static_cast<unsigned>(number_in(head.substr(head.find(' ') + 1))),
-                    .type = std::string(header(head, "Content-Type")),
-                    .body = std::string(body)};
+  HttpAnswer answer{
+      .status = static_cast<unsigned>(leading_number(head.substr(head.find(' ') + 1))),
+      .type = std::string(header(head, "Content-Type")),
+      .body = std::string(body)};
   // One event of a stream is enough.
   if (answer.type.starts_with("text/event-stream"))
     return body.find("\n\n") == std::string_view::npos ? std::nullopt : std::optional(answer);
   const std::string_view length = header(head, "Content-Length");
   if (length.empty() && answer.status != 204 && !connection_->ended()) return std::nullopt;
-  if (!length.empty() && body.size() < number_in(length)) return std::nullopt;
+  if (!length.empty() && body.size() < leading_number(length)) return std::nullopt;
   return answer;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "tests/simulation/http_call.h"
+#include "text/numbers.h"
 
 namespace tubed::simulation {
 
@@ -116,7 +117,7 @@ class AnyOperations final : public Acting {
     if (kind == api::Kind::reserve && answer.status == 201)
       Knowledge::add(known_.tokens, member_of(answer.body, "token"));
     if (kind != api::Kind::put || answer.status != 201) return;
-    const JobId id = number_in(member_of(answer.body, "id"));
+    const JobId id = leading_number(member_of(answer.body, "id"));
     if (!known_.by_id.emplace(id, body).second) return fail("an id was given twice");
     known_.bodies[body] = id;
     known_.add_recent(id);
@@ -137,7 +138,7 @@ class AnyOperations final : public Acting {
     for (const api::Parameter& parameter : api::parameters_of(*operation)) {
       if (!parameter.needed && chance_.percent(50)) continue;
       const std::string value = encoded(a_value_of(parameter.name));
-      if (parameter.name == operation->waits) request.waits = number_in(value) > 0;
+      if (parameter.name == operation->waits) request.waits = leading_number(value) > 0;
       const std::string place = fmt::format("{{{}}}", parameter.name);
       if (const std::size_t at = request.target.find(place); at != std::string::npos) {
         request.target.replace(at, place.size(), value);
@@ -203,7 +204,7 @@ class HttpLedger final : public Acting {
         call(std::move(request), [this, body, sent = ledger_.loss_count](const HttpAnswer& answer) {
           drop_later(call_);
           if (answer.status != 201) return;
-          const JobId id = number_in(member_of(answer.body, "id"));
+          const JobId id = leading_number(member_of(answer.body, "id"));
           if (!known_.by_id.emplace(id, body).second) return fail("an id was given twice");
           if (holds(sent)) ledger_.added(id, world_.now());
         });
@@ -287,7 +288,7 @@ class Leaver final : public Acting {
     put_ = call(std::move(request), [this](const HttpAnswer& answer) {
       drop_later(put_);
       if (answer.status != 201) return;
-      job_ = number_in(member_of(answer.body, "id"));
+      job_ = leading_number(member_of(answer.body, "id"));
       put_at_ = world_.now();
     });
   }

@@ -6,12 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "text/numbers.h"
+
 namespace tubed::simulation {
 
 namespace {
 
 JobId id_in(std::string_view line) {
-  return number_in(line.substr(line.find(' ') + 1));
+  return leading_number(line.substr(line.find(' ') + 1));
 }
 
 template <class Container>

@@ -28,6 +28,7 @@
 #include "tests/simulation/roles.h"
 #include "tests/simulation/uv.h"
 #include "tests/simulation/world.h"
+#include "text/numbers.h"
 
 namespace tubed::simulation {
 
@@ -345,7 +346,7 @@ class Life {
     if (ended_) return true;
     operator_.take_line(line);
     if (const std::size_t at = line.find(" facts="); at != std::string_view::npos)
-      facts_ = number_in(line.substr(at + 7));
+      facts_ = leading_number(line.substr(at + 7));
     const auto count = [line](std::string_view event, std::uint64_t& number) {
       if (line.find(event) != std::string_view::npos) ++number;
     };

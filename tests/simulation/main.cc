@@ -11,6 +11,7 @@
 #include "tests/simulation/life.h"
 #include "tests/simulation/options.h"
 #include "tests/simulation/shorten.h"
+#include "text/numbers.h"
 
 using namespace tubed::simulation;
 
@@ -50,7 +51,7 @@ int main(int argc, char** argv) {
     } else if (word == "--shorten") {
       shortens = true;
     } else if (!word.starts_with("-")) {
-      numbers.push_back(number_in(word));
+      numbers.push_back(tubed::leading_number(word));
     } else if (!take_option(word, options)) {
       std::fprintf(stderr, "simulation: unknown option %s\n", argv[i]);
       return 2;

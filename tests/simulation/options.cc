@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "tests/simulation/commands.h"
+#include "text/numbers.h"
 
 namespace tubed::simulation {
 
@@ -28,7 +29,7 @@ void for_each_piece(std::string_view list, const Take& take) {
 Kept kept_in(std::string_view list) {
   Kept kept(std::in_place);
   if (list == "none") return kept;
-  for_each_piece(list, [&kept](std::string_view piece) { kept->insert(number_in(piece)); });
+  for_each_piece(list, [&kept](std::string_view piece) { kept->insert(leading_number(piece)); });
   return kept;
 }
 
@@ -44,8 +45,8 @@ std::map<std::string, Range> commands_in(std::string_view list) {
     const std::string_view range = piece.substr(std::min(colon + 1, piece.size()));
     const std::size_t dash = std::min(range.find('-'), range.size());
     const std::string_view last = dash < range.size() ? range.substr(dash + 1) : range;
-    commands[std::string(piece.substr(0, colon))] = {.first = number_in(range),
-                                                     .last = number_in(last)};
+    commands[std::string(piece.substr(0, colon))] = {.first = leading_number(range),
+                                                     .last = leading_number(last)};
   });
   return commands;
 }
@@ -96,11 +97,11 @@ bool take_option(std::string_view word, LifeOptions& options) {
   const std::string_view value = word.substr(equals + 1);
   for (const Count& count : kCounts) {
     if (name != count.word) continue;
-    options.*count.option = static_cast<unsigned>(number_in(value));
+    options.*count.option = static_cast<unsigned>(leading_number(value));
     return true;
   }
   if (name == "--milliseconds") {
-    options.duration = Milliseconds(number_in(value));
+    options.duration = Milliseconds(leading_number(value));
   } else if (name == "--until") {
     options.until = value;
   } else if (name == "--without-clients") {

@@ -9,6 +9,7 @@
 
 #include "access/tokens.h"
 #include "tests/simulation/machine.h"
+#include "text/numbers.h"
 
 namespace tubed::simulation {
 
@@ -123,7 +124,7 @@ class RoleClient final : public Script {
     if (command.row->name == "watch" && word == "WATCHING") watched_.insert(tube);
     if (command.row->name == "ignore" && word == "WATCHING") watched_.erase(tube);
     if (command.row->begin_body != nullptr && line.starts_with("INSERTED "))
-      known_.add_recent(number_in(line.substr(line.find(' ') + 1)));
+      known_.add_recent(leading_number(line.substr(line.find(' ') + 1)));
   }
 
   void lost(const std::deque<MadeCommand>&) override {}
