@@ -12,9 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <limits>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,29 +20,12 @@
 #include "base/planted.h"
 #include "config/settings.h"
 #include "text/numbers.h"
+#include "text/units.h"
 #include "text/utf8.h"
 
 namespace tubed::config {
 namespace {
 
-struct Unit {
-  std::string_view name;
-  std::int64_t size;
-};
-
-// Larger units first: the first that divides a value gives its shortest spelling.
-constexpr auto kSizeUnits = std::to_array<Unit>({{"PiB", 1LL << 50},
-                                                 {"TiB", 1LL << 40},
-                                                 {"GiB", 1LL << 30},
-                                                 {"MiB", 1LL << 20},
-                                                 {"KiB", 1024}});
-constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kSecond = 1000 * kMillisecond;
-constexpr auto kDurationUnits = std::to_array<Unit>({{"d", 86'400 * kSecond},
-                                                     {"h", 3'600 * kSecond},
-                                                     {"m", 60 * kSecond},
-                                                     {"s", kSecond},
-                                                     {"ms", kMillisecond}});
 constexpr std::uint32_t kMaxMode = 0777;
 constexpr std::string_view kAlways = "always";
 constexpr std::string_view kNever = "never";
@@ -56,15 +36,10 @@ bool is_time(Kind kind) {
 }
 
 // Empty for kinds whose numbers take no unit.
-std::span<const Unit> units_of(Kind kind) {
+std::span<const QuantityUnit> units_of(Kind kind) {
   if (kind == Kind::bytes) return kSizeUnits;
-  if (is_time(kind)) return kDurationUnits;
+  if (is_time(kind)) return kTimeUnits;
   return {};
-}
-
-// The factor of a number without a unit.
-std::int64_t plain_factor(Kind kind) {
-  return is_time(kind) ? kSecond : 1;
 }
 
 bool is_number(Kind kind) {
@@ -73,12 +48,8 @@ bool is_number(Kind kind) {
 
 // Precondition: a time is a whole number of milliseconds, which the bounds of the table guarantee.
 std::string number_text(Kind kind, std::int64_t number) {
-  if (number == 0) return "0";
-  TUBED_ASSERT(!is_time(kind) || number % kMillisecond == 0);
-  for (const auto& unit : units_of(kind)) {
-    if (number % unit.size == 0) return fmt::format("{}{}", number / unit.size, unit.name);
-  }
-  return fmt::format("{}", number);
+  TUBED_ASSERT(!is_time(kind) || number % kMillisecondSize == 0);
+  return quantity_text(number, units_of(kind));
 }
 
 // `spelling`: the number as given, for the error.
@@ -95,38 +66,12 @@ Result<Value> within_bounds(const Type& type, std::int64_t number, std::string_v
   return Value(number);
 }
 
-// Saturates: the largest and the smallest number are outside of all bounds.
-std::int64_t saturating_product(std::int64_t number, std::int64_t factor) {
-  std::int64_t product = 0;
-  if (!__builtin_mul_overflow(number, factor, &product)) return product;
-  return number < 0 ? std::numeric_limits<std::int64_t>::min()
-                    : std::numeric_limits<std::int64_t>::max();
-}
-
-// A number beyond 64 bits is not a syntax error: it saturates, so that the error names the bound
-// that it exceeds.
+// A number beyond 64 bits saturates, and the error names the bound that it exceeds.
 Result<Value> number_from_text(const Type& type, std::string_view text) {
-  std::int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc::invalid_argument) {
-    return Error{fmt::format("{} is not {}", in_quotes(text), expected(type))};
-  }
-  if (error == std::errc::result_out_of_range) {
-    number = text.starts_with('-') ? std::numeric_limits<std::int64_t>::min()
-                                   : std::numeric_limits<std::int64_t>::max();
-  }
-  const std::string_view suffix(stop, static_cast<std::size_t>(end - stop));
-  std::int64_t factor = plain_factor(type.kind);
-  if (!suffix.empty()) {
-    const auto units = units_of(type.kind);
-    const auto unit = std::ranges::find(units, suffix, &Unit::name);
-    if (unit == units.end()) {
-      return Error{fmt::format("{} is not {}", in_quotes(text), expected(type))};
-    }
-    factor = unit->size;
-  }
-  return within_bounds(type, saturating_product(number, factor), text);
+  const auto quantity =
+      parse_quantity<std::int64_t>(text, units_of(type.kind), is_time(type.kind) ? kSecondSize : 1);
+  if (!quantity) return Error{fmt::format("{} is not {}", in_quotes(text), expected(type))};
+  return within_bounds(type, quantity->number, text);
 }
 
 // An interval of 0 has the same value as "always".
@@ -190,8 +135,7 @@ Result<Value> value_from_integer(const Type& type, std::int64_t number) {
   if (!is_number(type.kind) && type.kind != Kind::sync) {
     return Error{fmt::format("expected {}, not an integer", expected(type))};
   }
-  const auto product = saturating_product(number, plain_factor(type.kind));
-  return within_bounds(type, product, fmt::format("{}", number));
+  return number_from_text(type, fmt::to_string(number));
 }
 
 Result<Value> value_from_list(const Type& type, std::vector<std::string> texts) {

@@ -5,55 +5,32 @@
 #include "options/value.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "text/numbers.h"
+#include "text/units.h"
 
 namespace tubed::options {
 namespace {
 
-using UnitRow = std::pair<std::string_view, std::uint64_t>;
+constexpr auto kUnitsOfSeconds = std::span(kTimeUnits).first<4>();  // down to the second
+constexpr auto kUnitsOfSizes = std::span(kSizeUnits).last<3>();     // up to GiB
 
-constexpr std::array<UnitRow, 5> kSecondUnits{
-    {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}}};
-constexpr std::array<UnitRow, 6> kMillisecondUnits{
-    {{"", 1000}, {"s", 1000}, {"ms", 1}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
-constexpr std::array<UnitRow, 4> kByteUnits{
-    {{"", 1}, {"KiB", 1U << 10}, {"MiB", 1U << 20}, {"GiB", 1U << 30}}};
-constexpr std::array<UnitRow, 1> kNoUnits{{{"", 1}}};
-constexpr std::string_view kMilliseconds = "ms";
-
-// Nothing: not a number, an unknown unit, or a value beyond 64 bits.
-std::optional<std::uint64_t> whole_value(std::string_view text, std::span<const UnitRow> units) {
-  const auto number = take_number<std::uint64_t>(text);
-  const auto unit = std::ranges::find(units, text, &UnitRow::first);
-  std::uint64_t value = 0;
-  if (!number || unit == units.end() || __builtin_mul_overflow(*number, unit->second, &value)) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-// "ms" is only a unit of times, which have more than one unit; a plain number has only the empty
-// unit.
-std::optional<double> fractional_value(std::string_view text, std::span<const UnitRow> units) {
+// A number without a unit is in seconds, if the unit matters.
+std::optional<double> fractional_value(std::string_view text, std::span<const QuantityUnit> units) {
   double number = 0;
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, number);
   if (read.ec != std::errc() || !std::isfinite(number)) return std::nullopt;
-  const std::string_view unit(read.ptr, static_cast<std::size_t>(end - read.ptr));
-  if (unit == kMilliseconds && units.size() > 1) return number / 1000;
-  const auto found = std::ranges::find(units, unit, &UnitRow::first);
-  if (found == units.end()) return std::nullopt;
-  return number * static_cast<double>(found->second);
+  const auto size = unit_size(std::string_view(read.ptr, end), units, kSecondSize);
+  if (!size) return std::nullopt;
+  return *size < kSecondSize ? number / static_cast<double>(kSecondSize / *size)
+                             : number * static_cast<double>(*size / kSecondSize);
 }
 
 // A range without an upper bound is written as "from N on".
@@ -72,13 +49,17 @@ Result<std::string> ranged(std::string_view text, Number min, Number max,
 }
 
 Result<std::string> whole_number(const ValueType& type, std::string_view text,
-                                 const std::string& expected, std::span<const UnitRow> units) {
-  return ranged(text, type.min, type.max, expected,
-                [units](std::string_view word) { return whole_value(word, units); });
+                                 const std::string& expected,
+                                 std::span<const QuantityUnit> units = {}, std::int64_t plain = 1,
+                                 std::int64_t resolution = 1) {
+  return ranged(text, type.min, type.max, expected, [&](std::string_view word) {
+    const auto quantity = parse_quantity<std::uint64_t>(word, units, plain, resolution);
+    return quantity && quantity->fits ? std::optional(quantity->number) : std::nullopt;
+  });
 }
 
 Result<std::string> fraction(const ValueType& type, std::string_view text,
-                             const std::string& expected, std::span<const UnitRow> units) {
+                             const std::string& expected, std::span<const QuantityUnit> units) {
   return ranged(text, type.min_number, type.max_number, expected,
                 [units](std::string_view word) { return fractional_value(word, units); });
 }
@@ -104,31 +85,30 @@ Result<std::string> normalized(const ValueType& type, std::string_view text) {
       if (std::ranges::find(type.choices, text) != type.choices.end()) return std::string(text);
       return Error{fmt::format("{} not in {{{}}}", text, fmt::join(type.choices, ","))};
     case Kind::count:
-      return whole_number(type, text, "a whole number " + range, kNoUnits);
+      return whole_number(type, text, "a whole number " + range);
     case Kind::number:
       return fraction(
           type, text,
-          fmt::format("a number from {:.10g} to {:.10g}", type.min_number, type.max_number),
-          kNoUnits);
+          fmt::format("a number from {:.10g} to {:.10g}", type.min_number, type.max_number), {});
     case Kind::seconds:
       return whole_number(
           type, text, fmt::format("a time in whole seconds {}, as 90, 90s, 5m, 2h or 1d", range),
-          kSecondUnits);
+          kUnitsOfSeconds, kSecondSize, kSecondSize);
     case Kind::milliseconds:
       return whole_number(type, text,
                           fmt::format("a time in seconds {}, as 90, 90s, 500ms, 5m, 2h or 1d",
                                       range_in_words(type.min / 1000, type.max / 1000)),
-                          kMillisecondUnits);
+                          kTimeUnits, kSecondSize, kMillisecondSize);
     case Kind::time:
       return fraction(
           type, text,
           fmt::format("a time in seconds from {:.10g} to {:.10g}, as 90, 0.5, 50ms, 5m or 2h",
                       type.min_number, type.max_number),
-          kSecondUnits);
+          kTimeUnits);
     case Kind::size:
       return whole_number(type, text,
                           fmt::format("a size in bytes {}, as 65535, 64KiB or 1GiB", range),
-                          kByteUnits);
+                          kUnitsOfSizes);
   }
   return std::string(text);
 }
