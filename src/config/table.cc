@@ -6,8 +6,8 @@
 // To read a setting: the row gives the key, the type with its bounds, the default, whether a reload
 // applies it, and the documentation, from which --help and the pages are generated. The order of
 // the rows is the order of the documentation. A row that refers to a member of Settings by its path
-// needs no code of its own; the keys of listeners and roles (elements.cc) and the other flags
-// (kOptions, options.h) have tables of the same kind.
+// needs no code of its own; the keys of listeners and roles (elements.cc) have tables of the same
+// kind.
 #include "config/table.h"
 
 #include <algorithm>
@@ -15,10 +15,7 @@
 #include <optional>
 #include <type_traits>
 
-#include <fmt/format.h>
-
 #include "base/assert.h"
-#include "config/options.h"
 #include "config/types.h"
 
 namespace tubed::config {
@@ -459,10 +456,68 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "Each machine that can connect to such an address can read and change all jobs."}),
 });
 
-constexpr std::string_view section_of(std::string_view key) {
-  const auto dot = key.find('.');
-  return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);
-}
+// The flags that are not settings.
+constexpr auto kOptions = std::to_array<Option>({
+    {'\0', "--config", "FILE", Action::config_file, false, "Read the settings of this TOML file."},
+    {'\0', "--check-config", "", Action::check_config, false, "Check the settings, and exit."},
+    {'\0', "--print-config", "", Action::print_config, false,
+     "Print the settings in force as TOML, and exit."},
+    {'\0', "--dump", "DIR", Action::dump, false,
+     "Print the journal in DIR record by record, and exit."},
+    {'\0', "--check", "DIR", Action::check, false,
+     "Verify the journal in DIR without changing it, and exit."},
+    {'\0', "--salvage", "DIR", Action::salvage, false,
+     "Copy the readable part of a damaged journal (-b) to the new directory DIR, and exit.",
+     "journal.directory"},
+    {'\0', "--backup", "DIR", Action::backup, false,
+     "Copy the journal (-b) to the new directory DIR, and exit.", "journal.directory"},
+    {'\0', "--drain", "", Action::drain, false,
+     "Put the running server (pid_file, or the unit tubed.service) into drain mode, wait until it "
+     "exits if drain.exit allows that, and exit."},
+    {'\0', "--cluster-bootstrap", "", Action::cluster_bootstrap, false,
+     "Make the journal of this stopped server that of the first node of a new cluster, and exit. "
+     "It needs cluster.name, cluster.listen and journal.directory.",
+     "cluster.name"},
+    {'\0', "--cluster-leave", "", Action::cluster_leave, false,
+     "Make the journal (-b) of this stopped node that of a server without a cluster, and exit. "
+     "First remove the other nodes from the cluster.",
+     "journal.directory"},
+    {'\0', "--cluster-recover", "", Action::cluster_recover, false,
+     "After a majority of the nodes is lost for good: make this stopped node the only node of a "
+     "new cluster, and exit. Changes that only the lost nodes have are lost: it needs "
+     "--i-accept-the-loss. Run it on the node with the newest changes, as --check shows.",
+     "cluster.name"},
+    {'\0', "--i-accept-the-loss", "", Action::accept_loss, false,
+     "With --cluster-recover: confirm that changes may be lost."},
+    {.long_flag = "--test-mode",
+     .argument = "CLOCK",
+     .action = Action::test_mode,
+     .doc = "Serve a test suite: print the address, obey the test verbs, and end with standard "
+            "input. The clock is manual (the default), auto or real. No file is read.",
+     .argument_is_optional = true},
+    {'\0', "--no-stdin", "", Action::no_stdin, false,
+     "With --test-mode: leave standard input alone."},
+    {'\0', "--address-file", "FILE", Action::address_file, false,
+     "With --test-mode: write the address to FILE instead of standard output."},
+    {'\0', "--preload", "FILE", Action::preload, false,
+     "With --test-mode: begin with the jobs in FILE, as tubectl export writes them."},
+    {'h', "--help", "", Action::help, true, "Print this help, and exit."},
+    {'v', "--version", "", Action::version, true,
+     "Print the version and whether cluster mode is built in, and exit."},
+    {'l', "--listen", "ADDR", Action::listen, true,
+     "Listen on HOST, HOST:PORT, [HOST]:PORT or unix:PATH (default 127.0.0.1:11300). May be "
+     "repeated; replaces all listeners of the file."},
+    {'p', "--port", "PORT", Action::port, true,
+     "Port for a -l host that has none, or for the default address."},
+    {'V', "", "", Action::raise_log_level, true, "Raise log.level by one. May be repeated."},
+    {'f', "", "MS", Action::sets, true,
+     "The same as --journal-sync with milliseconds; 0 is always. Of -f, -F and --journal-sync, the "
+     "last takes effect.",
+     "journal.sync", "ms"},
+    {'F', "", "", Action::sets, true, "The same as --journal-sync never.", "journal.sync", "never"},
+    {'c', "", "", Action::ignored, true, "Ignored: compaction is automatic."},
+    {'n', "", "", Action::ignored, true, "Ignored: compaction is automatic."},
+});
 
 // Keys that differ only in '.' and '_' have the same flag.
 constexpr bool same_flag(std::string_view one, std::string_view other) {
@@ -491,11 +546,11 @@ constexpr bool names_are_unique() {
 // to come first.
 constexpr bool sections_are_contiguous() {
   for (std::size_t i = 1; i < kSettings.size(); ++i) {
-    const auto section = section_of(kSettings[i].key);
-    if (section == section_of(kSettings[i - 1].key)) continue;
+    const auto section = kSettings[i].section();
+    if (section == kSettings[i - 1].section()) continue;
     if (section.empty()) return false;
     for (std::size_t j = 0; j < i; ++j) {
-      if (section_of(kSettings[j].key) == section) return false;
+      if (kSettings[j].section() == section) return false;
     }
   }
   return true;
@@ -515,48 +570,12 @@ static_assert(sections_are_contiguous());
 
 }  // namespace
 
-Value Setting::default_value() const {
-  if (type.kind == Kind::text || type.kind == Kind::address) return std::string(default_text);
-  if (type.kind == Kind::list) return std::vector<std::string>();
-  return default_number;
-}
-
-bool Setting::can_be_written(const Value& value) const {
-  const bool is_empty = value.text.empty() && value.list.empty();
-  const bool has_parts = value.holds == Value::Holds::text || value.holds == Value::Holds::list;
-  return !has_parts || !is_empty || type.may_be_empty;
-}
-
-std::string Setting::flag() const {
-  std::string result = fmt::format("--{}", key);
-  std::ranges::replace(result, '.', '-');
-  std::ranges::replace(result, '_', '-');
-  return result;
-}
-
-std::string_view Setting::section() const {
-  return section_of(key);
-}
-
-std::string_view Setting::name() const {
-  return key.substr(key.find('.') + 1);
-}
-
-std::string_view Setting::first_sentence() const {
-  return first_sentence_of(doc);
-}
-
 std::span<const Setting> settings_table() {
   return kSettings;
 }
 
-std::string shown_flag(const Setting& row) {
-  return shown_flag(row.short_flag, row.flag());
-}
-
-std::string_view first_sentence_of(std::string_view doc) {
-  const auto stop = doc.find(". ");
-  return stop == std::string_view::npos ? doc : doc.substr(0, stop + 1);
+std::span<const Option> options_table() {
+  return kOptions;
 }
 
 }  // namespace tubed::config

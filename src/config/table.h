@@ -37,9 +37,13 @@ struct Setting {
   Value default_value() const;
   // False: `value` is the default of a key that is refused if it is empty.
   bool can_be_written(const Value& value) const;
-  std::string flag() const;          // "--limits-tubes"
-  std::string_view section() const;  // "limits"; "" for a key outside of all sections
-  std::string_view name() const;     // "tubes": the key in its section
+  std::string flag() const;  // "--limits-tubes"
+  // "limits"; "" for a key outside of all sections
+  constexpr std::string_view section() const {
+    const auto dot = key.find('.');
+    return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);
+  }
+  std::string_view name() const;  // "tubes": the key in its section
   std::string_view first_sentence() const;
 };
 
