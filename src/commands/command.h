@@ -208,12 +208,31 @@ struct CommandText {
   bool creates_tube = false;
 };
 
-namespace detail {
-
+// The arguments that a row has parsed. Precondition: `Arguments` is the type of the row.
 template <class Arguments>
 const Arguments& arguments_in(const ArgumentStorage& storage) {
   return *std::launder(reinterpret_cast<const Arguments*>(storage.bytes.data()));
 }
+
+// The tags of a put, including the milliseconds of its TTR.
+template <class Arguments>
+JobTags tags_of_put(const Arguments& arguments) {
+  JobTags tags = protocol::tags_of(arguments.tags);
+  tags.ttr_short_by_ms = arguments.ttr.short_by_ms;
+  return tags;
+}
+
+// The bytes of memory that the body and its tags count as.
+template <class Arguments>
+std::uint32_t claimed_memory(const Arguments& arguments) {
+  if constexpr (requires { arguments.tags; }) {
+    return arguments.size.bytes + engine::tags_memory(tags_of_put(arguments));
+  } else {
+    return arguments.size.bytes;
+  }
+}
+
+namespace detail {
 
 template <class Arguments, auto Member>
 constexpr ArgumentText argument_text(const protocol::Field<Member>& field) {
@@ -235,7 +254,7 @@ inline constexpr auto kArgumentTexts = std::apply(
 template <class T>
 inline constexpr bool kOutlivesItsRead =
     std::is_integral_v<T> || std::is_same_v<T, Seconds> || std::is_same_v<T, TimeSpan> ||
-    std::is_same_v<T, protocol::BodySize>;
+    std::is_same_v<T, protocol::Milliseconds> || std::is_same_v<T, protocol::BodySize>;
 template <std::uint32_t kLeast, std::uint32_t kMost>
 inline constexpr bool kOutlivesItsRead<protocol::Bounded<kLeast, kMost>> = true;
 template <class T>
@@ -261,24 +280,6 @@ inline constexpr bool kArgumentsOutliveTheirRead =
 constexpr std::string_view tube_named_by(std::string_view place) {
   const bool is_tube = place != kToBuried && place != kToNowhere && place != kNoPolicyValue;
   return is_tube ? place : std::string_view();
-}
-
-// Returns the tags of the line, and the milliseconds of its TTR as a tag.
-template <class Arguments>
-JobTags tags_of_put(const Arguments& arguments) {
-  JobTags tags = protocol::tags_of(arguments.tags);
-  tags.ttr_short_by_ms = arguments.ttr.short_by_ms;
-  return tags;
-}
-
-// Returns the bytes of memory for jobs that the body and its tags take.
-template <class Arguments>
-std::uint32_t claimed(const Arguments& arguments) {
-  if constexpr (requires { arguments.tags; }) {
-    return arguments.size.bytes + engine::tags_memory(tags_of_put(arguments));
-  } else {
-    return arguments.size.bytes;
-  }
 }
 
 // Returns the number of fields before the length of the body.
@@ -340,11 +341,11 @@ constexpr Command row(const CommandText& text) {
   static_assert(std::is_trivially_copyable_v<Arguments>);
   static_assert(sizeof(Arguments) <= sizeof(ArgumentStorage));
   static_assert(alignof(Arguments) <= alignof(ArgumentStorage));
-  constexpr bool has_arguments = !detail::kArgumentTexts<Arguments>.empty();
+  constexpr bool has_arguments = !kArgumentTexts<Arguments>.empty();
   return {.name = text.name,
           .summary = text.summary,
           .replies = text.replies,
-          .arguments = detail::kArgumentTexts<Arguments>,
+          .arguments = kArgumentTexts<Arguments>,
           .access = text.access,
           .concerns = text.concerns,
           .text_rule = has_arguments || text.text_rule == TextRule::ignored ? text.text_rule
@@ -374,7 +375,7 @@ template <class Arguments, Answer (*Run)(Context&, const Arguments&)>
 constexpr Command command(const CommandText& text) {
   Command row = detail::row<Arguments>(text);
   row.run = [](Context& context, const ArgumentStorage& storage, Operation&) {
-    return Run(context, detail::arguments_in<Arguments>(storage));
+    return Run(context, arguments_in<Arguments>(storage));
   };
   return row;
 }
@@ -387,7 +388,7 @@ constexpr Command command_in_slices(const CommandText& text) {
                 "a later slice uses arguments whose read is over: they must own their text");
   Command row = detail::row<Arguments>(text);
   row.run = [](Context& context, const ArgumentStorage& storage, Operation& operation) {
-    return Run(context, operation, detail::arguments_in<Arguments>(storage));
+    return Run(context, operation, arguments_in<Arguments>(storage));
   };
   return row;
 }
@@ -398,10 +399,10 @@ template <class Arguments, Answer (*Run)(Context&, const Arguments&),
 constexpr Command command_with_body(const CommandText& text) {
   Command row = command<Arguments, Run>(text);
   row.begin_body = [](Context& context, const ArgumentStorage& storage) {
-    return Begin(context, detail::arguments_in<Arguments>(storage));
+    return Begin(context, arguments_in<Arguments>(storage));
   };
   row.claimed = [](const ArgumentStorage& storage) {
-    return detail::claimed(detail::arguments_in<Arguments>(storage));
+    return claimed_memory(arguments_in<Arguments>(storage));
   };
   return row;
 }

@@ -81,7 +81,7 @@ template <class Arguments>
 [[gnu::noinline]] BodyPlan plan_long_put(Context& context, const Arguments& arguments,
                                          bool has_tube, bool full) {
   const std::uint32_t bytes = arguments.size.bytes;
-  return plan_put(context, bytes, detail::claimed(arguments) - bytes, has_tube, full, true);
+  return plan_put(context, bytes, claimed_memory(arguments) - bytes, has_tube, full, true);
 }
 
 template <class Arguments>
@@ -109,10 +109,10 @@ std::string_view state_word(std::optional<JobState> state) {
 template <class Arguments>
 [[gnu::noinline]] Answer put_with_tags(Context& context, std::string_view tube,
                                        const Arguments& arguments) {
-  const std::uint32_t memory = detail::claimed(arguments);
+  const std::uint32_t memory = claimed_memory(arguments);
   const bool full = context.engine.is_full(tube);
   if (const auto refused = refused_meanwhile(context, memory, full)) return *refused;
-  const JobTags tags = detail::tags_of_put(arguments);
+  const JobTags tags = tags_of_put(arguments);
   const auto result = context.engine.put_with_tags(
       context.now, tube, request_of(context, arguments), tags, context.service);
   if (!result) return refuse_late(context, memory, stats::Counter::tube_limit);

@@ -99,14 +99,9 @@ constexpr Command verb(const CommandText& text) {
   return uncounted(commands::command<Arguments, Run>(text));
 }
 
-// `Run` uses texts in its arguments only while no operation is in progress.
 template <class Arguments, Answer (*Run)(Context&, Operation&, const Arguments&)>
 constexpr Command verb_in_slices(const CommandText& text) {
-  Command row = commands::detail::row<Arguments>(text);
-  row.run = [](Context& context, const ArgumentStorage& storage, Operation& operation) {
-    return Run(context, operation, commands::detail::arguments_in<Arguments>(storage));
-  };
-  return uncounted(row);
+  return uncounted(commands::command_in_slices<Arguments, Run>(text));
 }
 
 template <class Arguments, bool (*Parse)(std::string_view, Arguments&)>

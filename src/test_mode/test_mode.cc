@@ -388,11 +388,11 @@ void TestMode::record(const Command& row, SessionId session, const ArgumentStora
       add_event(Event::deadline_soon, name);
     }
   } else if (status != nullptr && status->word == word::kTouched) {
-    const auto& job = commands::detail::arguments_in<commands::TouchArguments>(storage);
+    const auto& job = commands::arguments_in<commands::TouchArguments>(storage);
     add_event(Event::touch, fmt::format("{} {}", job.id, name));
   } else if (status != nullptr && status->word == word::kMoved) {
     // Its tube may be the same, and then no fact is emitted about the move.
-    const auto& job = commands::detail::arguments_in<commands::MoveJobArguments>(storage);
+    const auto& job = commands::arguments_in<commands::MoveJobArguments>(storage);
     add_event(Event::move, fmt::format("{} {}", job.id, job.tube.text));
   }
 }
@@ -414,7 +414,7 @@ Answer TestMode::run(const Command& row, Context& context, const ArgumentStorage
   }
   running_ = &row;
   if (row.name == kMoveJob) {
-    moving_ = commands::detail::arguments_in<commands::MoveJobArguments>(storage).id;
+    moving_ = commands::arguments_in<commands::MoveJobArguments>(storage).id;
   }
   const bool goes_on = commands::in_progress(operation);
   const Answer answer = row.run(context, storage, operation);

@@ -35,6 +35,7 @@ struct EventsArguments {
 };
 
 struct AwaitArguments {
+  static constexpr bool kForFirstSlice = true;
   protocol::Word event;
   std::uint64_t count;
   std::uint32_t milliseconds;

@@ -110,7 +110,7 @@ TEST_CASE("the complete lines of a put have each tag, and milliseconds") {
   for (const std::string& text : complete_lines_of(row)) {
     commands::ArgumentStorage storage{};
     REQUIRE(row.parse(text, storage));
-    const auto& put = commands::detail::arguments_in<commands::PutArguments>(storage);
+    const auto& put = commands::arguments_in<commands::PutArguments>(storage);
     for_each_tag(protocol::tags_of(put.tags),
                  [&](Tag tag, std::string_view, std::uint32_t) { words.insert(word_of(tag)); });
     has_milliseconds = has_milliseconds || put.ttr.short_by_ms > 0;

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "client/connection.h"
+#include "text/numbers.h"
 #include "tubectl/options.h"
 #include "tubectl/server.h"
 
@@ -27,7 +28,7 @@ inline constexpr OptionRow kMaxReplyOption{
     .type = size(0, client::kMaxReplyBytesCeiling),
     .help = "Take no larger reply from the server [256MiB]",
     .assign = [](void*, const std::vector<std::string>& values) {
-      client::limit_replies(options::detail::parsed<std::uint64_t>(values.front()));
+      client::limit_replies(leading_number(values.front()));
     }};
 
 template <auto kJson>
