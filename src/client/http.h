@@ -1,8 +1,8 @@
 // HTTP: one request over HTTP/1.1 on a connected socket, and its answer.
 //
-// Blocking, for programs that ask once in a while. The request says "Connection: close", so a
-// connection serves one request. The answer is bounded in bytes and in time; nothing in it is
-// interpreted but its status and the extent of its body.
+// The client blocks and knows the answers of tubed, not all of HTTP. A connection serves one
+// request ("Connection: close"). The answer is bounded in bytes and in time; only its status and
+// its Content-Length are interpreted.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ struct HttpRequest {
 
 struct HttpLimits {
   Duration timeout;                      // for the whole exchange
-  std::size_t head_bytes = 16 * 1024;    // of all heads of the answer
-  std::size_t body_bytes = 1024 * 1024;  // of its body, without the sizes of chunks
+  std::size_t head_bytes = 16 * 1024;    // of the answer's head
+  std::size_t body_bytes = 1024 * 1024;  // of its body
 };
 
 struct HttpAnswer {
-  int status = 0;    // 200 to 999; informational answers are passed over
+  int status = 0;    // 100 to 999
   std::string body;  // its bytes: nothing is checked or converted
 };
 
@@ -36,9 +36,8 @@ struct HttpAnswer {
 inline constexpr std::string_view kHttpClosed =
     "the server closed the connection before its answer";
 
-// Sends the request on `connection`, which may be blocking, reads the answer to its end and closes.
-// The body ends where Content-Length says, with the last chunk, or with the connection. An Error:
-// no whole answer came; the server may have received the request nevertheless.
+// Sends the request on `connection`, which may be blocking, reads the answer and closes. Fails if
+// the answer is incomplete; the server may have received the request nevertheless.
 Result<HttpAnswer> exchange_http(os::Descriptor connection, const HttpRequest& request,
                                  const HttpLimits& limits);
 

