@@ -15,19 +15,15 @@ using namespace protocol;
 
 namespace {
 
-std::string result_and(std::string_view word, const std::string& members) {
-  std::string text = "{\"result\":";
-  json::append_text(word, text);
-  return text + members + "}\n";
-}
-
-Response ok(std::string text) {
-  return {.head = {}, .text = std::move(text)};
+Response ok(const Block& block, std::string_view rows = {}) {
+  return {.head = {}, .text = json_of(block, rows) + '\n'};
 }
 
 Response created(const Operation& operation, const Number& answer) {
-  Response response =
-      ok(result_and(answer.word, fmt::format(",\"{}\":{}", operation.number, answer.value)));
+  Response response = ok({[&](BlockSink& sink) {
+    sink.member("result", Text{answer.word});
+    sink.member(operation.number, answer.value);
+  }});
   if (operation.kind != Kind::put) return response;
   response.head.status = 201;
   response.head.location = fmt::format("/api/v1/jobs/{}", answer.value);
@@ -45,35 +41,40 @@ Response response_of(const Operation& operation, const Answer& answer) {
   const auto of_status = [&](const Status& status) {
     if (find_problem(operation, status.word) != nullptr)
       return response_of(problem_of(status.word));
-    return ok(result_and(status.word, {}));
+    return ok({[&](BlockSink& sink) { sink.member("result", Text{status.word}); }});
   };
   const auto of_numbers = [&](const Numbers& numbers) {
-    std::string members = fmt::format(",\"{}\":{}", operation.number, numbers.first);
-    if (!numbers.state.empty())
-      members += fmt::format(",\"state\":\"{}\"", ascii_lower(numbers.state));
-    if (numbers.second) members += fmt::format(",\"pri\":{}", *numbers.second);
-    return ok(result_and(numbers.word, members));
+    return ok({[&](BlockSink& sink) {
+      sink.member("result", Text{numbers.word});
+      sink.member(operation.number, numbers.first);
+      if (!numbers.state.empty()) sink.member("state", Text{ascii_lower(numbers.state)});
+      if (numbers.second) sink.member("pri", std::uint64_t{*numbers.second});
+    }});
+  };
+  const auto of_name = [](const Name& name) {
+    return ok({[&](BlockSink& sink) {
+      sink.member("result", Text{name.word});
+      sink.member("name", Text{name.name});
+    }});
   };
   const auto of_job = [](const JobAnswer& job) {
-    return ok(fmt::format("{{\"id\":{},{}}}\n", job.id, members_of_body(job.body.view())));
+    return ok({[&](BlockSink& sink) {
+      sink.member("id", job.id);
+      write_body(job.body.view(), sink);
+    }});
   };
   return std::visit(
-      Overloaded{of_status, of_numbers, of_job,
+      Overloaded{of_status, of_numbers, of_name, of_job,
                  [&](const Number& number) { return created(operation, number); },
-                 [&](const Name& name) {
-                   return ok(result_and(name.word, fmt::format(",\"name\":\"{}\"", name.name)));
-                 },
-                 [&](const Block& block) { return ok(json_of(block, operation.rows) + '\n'); },
+                 [&](const Block& block) { return ok(block, operation.rows); },
                  // No operation has a command with one of these answers.
                  [](const auto&) { return response_of(problem_of(word::kInternalError)); }},
       answer);
 }
 
-std::string members_of_body(std::string_view body) {
-  json::Json object = json::Json::object();
-  json::set_body(object, body);
-  const std::string line = to_line(object);
-  return line.substr(1, line.size() - 2);
+void write_body(std::string_view body, BlockSink& sink) {
+  const auto [key, value] = json::body_member(body);
+  sink.member(key, Text{value});
 }
 
 }  // namespace tubed::api

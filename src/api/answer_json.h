@@ -21,7 +21,7 @@ Response response_of(const Problem& problem);
 // is_whole_reply(answer). O(answer).
 Response response_of(const Operation& operation, const protocol::Answer& answer);
 
-// "body" or "body_base64" with its value, without braces. O(body).
-std::string members_of_body(std::string_view body);
+// Writes the member "body" or "body_base64". O(body).
+void write_body(std::string_view body, protocol::BlockSink& sink);
 
 }  // namespace tubed::api

@@ -29,29 +29,30 @@ void append_value(const Value& value, std::string& json) {
 
 }  // namespace
 
-void JsonBlock::append_separator(char begin) {
-  json_ += json_.size() == begin_ ? begin : ',';
+void JsonBlock::append_separator(char begin, std::size_t from) {
+  json_ += json_.size() == from ? begin : ',';
 }
 
 void JsonBlock::member(std::string_view key, const Value& value) {
-  append_separator('{');
+  append_separator('{', begin_);
   append_name(key, json_);
   append_value(value, json_);
 }
 
 void JsonBlock::item(std::string_view name) {
-  append_separator('[');
+  append_separator('[', begin_);
   end_ = ']';
   json::append_text(name, json_);
 }
 
 void JsonBlock::begin_table(const Columns& columns) {
   columns_ = columns;
+  table_ = json_.size();
 }
 
 void JsonBlock::row(std::span<const Value> values) {
   TUBED_ASSERT(values.size() <= columns_.names.size() + (columns_.rest.empty() ? 0 : 1));
-  append_separator('[');
+  append_separator('[', table_);
   for (std::size_t i = 0; i < values.size(); ++i) {
     json_ += i == 0 ? '{' : ',';
     append_name(i < columns_.names.size() ? columns_.names[i] : columns_.rest, json_);
@@ -61,9 +62,10 @@ void JsonBlock::row(std::span<const Value> values) {
 }
 
 void JsonBlock::end_table(std::uint64_t next) {
-  if (json_.size() == begin_) json_ += '[';
+  if (json_.size() == table_) json_ += '[';
   json_ += ']';
-  json_.insert(begin_, fmt::format("{{\"next\":{},\"{}\":", next, rows_));
+  json_.insert(table_,
+               fmt::format("{}\"next\":{},\"{}\":", table_ == begin_ ? '{' : ',', next, rows_));
 }
 
 void JsonBlock::finish() {
@@ -77,11 +79,6 @@ std::string json_of(const Block& block, std::string_view rows) {
   block.write(sink);
   sink.finish();
   return json;
-}
-
-std::string members_of(const Block& block) {
-  const std::string json = json_of(block);
-  return json.substr(1, json.size() - 2);
 }
 
 }  // namespace tubed::api

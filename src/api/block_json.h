@@ -1,6 +1,6 @@
 // Blocks as JSON: members are an object, items an array of texts, and a table is an object with
-// `next` and the rows. Keys and columns have the names of the protocol, so that a script finds the
-// same words in both.
+// `next` and the rows, after the members that were before it. Keys and columns have the names of
+// the protocol, so that a script finds the same words in both.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ class JsonBlock final : public protocol::BlockSink {
  public:
   // `rows`: the name of the rows of a table. `json` outlives the object. Only the object changes it
   // until finish().
-  JsonBlock(std::string& json, std::string_view rows)
+  explicit JsonBlock(std::string& json, std::string_view rows = {})
       : json_(json), begin_(json.size()), rows_(rows) {}
 
   void member(std::string_view key, const protocol::Value& value) override;
@@ -29,10 +29,12 @@ class JsonBlock final : public protocol::BlockSink {
   void finish();
 
  private:
-  void append_separator(char begin);
+  // `from`: where the object or the array begins.
+  void append_separator(char begin, std::size_t from);
 
   std::string& json_;
   std::size_t begin_;
+  std::size_t table_ = 0;  // where the rows begin
   char end_ = '}';
   std::string_view rows_;
   protocol::Columns columns_;
@@ -40,7 +42,5 @@ class JsonBlock final : public protocol::BlockSink {
 
 // One value. O(block).
 std::string json_of(const protocol::Block& block, std::string_view rows = {});
-// The members of a block without the braces. O(block).
-std::string members_of(const protocol::Block& block);
 
 }  // namespace tubed::api

@@ -112,11 +112,17 @@ class Reserve final : public Script {
   // A role without inspect is not shown the statistics.
   Response reserved(const Answer& stats) const {
     const auto* block = std::get_if<Block>(&stats);
-    const std::string members =
-        block == nullptr ? fmt::format("\"id\":{}", job_.id) : members_of(*block);
     return {.head = {.status = 201, .location = fmt::format("/api/v1/reservations/{}", token_)},
-            .text = fmt::format("{{\"token\":\"{}\",{},{}}}\n", token_, members,
-                                members_of_body(job_.body.view()))};
+            .text = json_of({[&](BlockSink& sink) {
+                      sink.member("token", Text{token_});
+                      if (block != nullptr) {
+                        block->write(sink);
+                      } else {
+                        sink.member("id", job_.id);
+                      }
+                      write_body(job_.body.view(), sink);
+                    }}) +
+                    '\n'};
   }
 
   Step step_;

@@ -96,6 +96,7 @@ std::string TubeList::to_json() {
   const bool has_next = end < std::min(total_, kMostRows);
   std::string json;
   JsonBlock block(json, "tubes");
+  block.member("total", total_);
   block.begin_table({.names = stats::kListedTubeNames});
   for (std::uint64_t at = from_; at < std::min<std::uint64_t>(end, rows_.size()); ++at) {
     std::array<protocol::Value, stats::kListedTubeColumns> values{protocol::Plain{rows_[at].name}};
@@ -104,7 +105,7 @@ std::string TubeList::to_json() {
   }
   block.end_table(has_next ? end : 0);
   block.finish();
-  return fmt::format("{{\"total\":{},{}\n", total_, json.substr(1));
+  return json + '\n';
 }
 
 }  // namespace tubed::api

@@ -93,11 +93,15 @@ void EventStreams::begin_second() {
   }
   second_.arm(kInterval);
   begin_tick_();
-  const std::string members = api::members_of(service_.stats_block());
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(os::wall_time());
+  std::string server;  // the end of the object is missing: append_server_event()
+  api::JsonBlock json(server);
+  json.member("time", static_cast<std::uint64_t>(now.count()));
+  service_.stats_block().write(json);
   for (Stream* stream : streams_) {
     stream->now = stream->rights();
     if (!stream->now.may_inspect) stream->end();
-    if (!stream->ended && stream->unread() < kMuchToRead) append_server_event(*stream, members);
+    if (!stream->ended && stream->unread() < kMuchToRead) append_server_event(*stream, server);
   }
   if (!walking_) begin_walk();
 }
@@ -115,11 +119,9 @@ void EventStreams::begin_walk() {
   continue_walk();
 }
 
-void EventStreams::append_server_event(Stream& stream, const std::string& members) const {
-  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(os::wall_time());
+void EventStreams::append_server_event(Stream& stream, const std::string& server) const {
   const bool sees_all = !stream.now.role || stream.now.role->tubes.empty();
-  stream.append("server", fmt::format("{{\"time\":{},{}{}}}", now.count(), members,
-                                      sees_all ? oldest_ : std::string()));
+  stream.append("server", server + (sees_all ? oldest_ : std::string()) + '}');
 }
 
 bool EventStreams::must_wait() const {

@@ -44,7 +44,7 @@ class EventStreams {
   void begin_walk();
   void continue_walk();
   void end_walk();
-  void append_server_event(Stream& stream, const std::string& members) const;
+  void append_server_event(Stream& stream, const std::string& server) const;
   // The text of the tubes of a slice, made once for the streams without limits on tubes.
   struct SliceTexts {
     std::optional<std::string> all;

@@ -244,12 +244,14 @@ std::string to_line(const Json& value) {
   return line;
 }
 
+std::pair<std::string_view, std::string> body_member(std::string_view body) {
+  if (is_utf8(body)) return {kBody, std::string(body)};
+  return {kBodyBase64, to_base64(body)};
+}
+
 void set_body(Json& object, std::string_view body) {
-  if (is_utf8(body)) {
-    object[kBody] = body;
-  } else {
-    object[kBodyBase64] = to_base64(body);
-  }
+  auto [key, value] = body_member(body);
+  object[key] = std::move(value);
 }
 
 Result<std::string> body_of(const Json& object) {

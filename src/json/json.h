@@ -91,7 +91,9 @@ std::string to_line(const Json& value);
 
 // --- A job's body: as text if it is UTF-8, else in base64, so that no byte is lost
 
-// Sets "body", or "body_base64".
+// The key "body" or "body_base64", and the value.
+std::pair<std::string_view, std::string> body_member(std::string_view body);
+// Sets that member.
 void set_body(Json& object, std::string_view body);
 // Reads what set_body() has set. The Error says what is wrong.
 Result<std::string> body_of(const Json& object);

@@ -75,11 +75,13 @@ TEST_CASE("an answer that no operation has is a fault of the server") {
 }
 
 TEST_CASE("a body is text if it is UTF-8, else base64") {
-  CHECK(members_of_body("") == "\"body\":\"\"");
-  CHECK(members_of_body("a\"\n\xc3\xa9") == "\"body\":\"a\\\"\\n\xc3\xa9\"");
-  CHECK(members_of_body("\xff") == "\"body_base64\":\"/w==\"");
-  CHECK(answer("getJobBody", protocol::JobAnswer{"FOUND", 7, Bytes::copy_of("x")}).text ==
-        "{\"id\":7,\"body\":\"x\"}\n");
+  const auto with_body = [](std::string_view body) {
+    return answer("getJobBody", protocol::JobAnswer{"FOUND", 7, Bytes::copy_of(body)}).text;
+  };
+  CHECK(with_body("x") == "{\"id\":7,\"body\":\"x\"}\n");
+  CHECK(with_body("") == "{\"id\":7,\"body\":\"\"}\n");
+  CHECK(with_body("a\"\n\xc3\xa9") == "{\"id\":7,\"body\":\"a\\\"\\n\xc3\xa9\"}\n");
+  CHECK(with_body("\xff") == "{\"id\":7,\"body_base64\":\"/w==\"}\n");
 }
 
 TEST_CASE("the blocks of commands are JSON") {
