@@ -13,13 +13,14 @@
 
 namespace tubed::docs {
 
+using json::Json;
+
 namespace {
 
 // An object, whose members come one after the other.
 class Object {
  public:
-  Object& add(std::string_view key, Document schema, std::string_view meaning,
-              bool required = true) {
+  Object& add(std::string_view key, Json schema, std::string_view meaning, bool required = true) {
     if (!meaning.empty()) schema["description"] = meaning;
     properties_[key] = std::move(schema);
     if (required) required_.emplace_back(key);
@@ -31,28 +32,28 @@ class Object {
   Object& text(std::string_view key, std::string_view meaning) {
     return add(key, {{"type", "string"}}, meaning);
   }
-  Document schema(std::string_view description) const {
-    Document schema = {{"type", "object"}, {"description", description}};
-    if (!required_.empty()) schema["required"] = Document::texts(required_);
+  Json schema(std::string_view description) const {
+    Json schema = {{"type", "object"}, {"description", description}};
+    if (!required_.empty()) schema["required"] = texts(required_);
     schema["properties"] = properties_;
     return schema;
   }
 
  private:
-  Document properties_;
+  Json properties_ = Json::object();
   std::vector<std::string> required_;
 };
 
-Document type(std::string_view name) {
+Json type(std::string_view name) {
   return {{"type", name}};
 }
-Document one_of(std::vector<std::string> words) {
-  return {{"type", "string"}, {"enum", Document::texts(words)}};
+Json one_of(std::vector<std::string> words) {
+  return {{"type", "string"}, {"enum", texts(words)}};
 }
-Document or_null(std::string_view name) {
-  return {{"type", Document::texts({std::string(name), "null"})}};
+Json or_null(std::string_view name) {
+  return {{"type", texts({std::string(name), "null"})}};
 }
-Document array_of(Document items) {
+Json array_of(Json items) {
   return {{"type", "array"}, {"items", std::move(items)}};
 }
 
@@ -76,7 +77,7 @@ void add_counters(stats::CounterPlace place, Object& object) {
   }
 }
 
-Document server() {
+Json server() {
   Object object;
   add_rows(stats::job_count_rows(), object);
   add_counters(stats::CounterPlace::beanstalkd, object);
@@ -89,33 +90,31 @@ Document server() {
   return object.schema("The lines of stats.");
 }
 
-Document tube() {
+Json tube() {
   Object object;
   add_rows(stats::tube_rows(), object);
   return object.schema("The lines of stats-tube.");
 }
 
-Document job() {
+Json job() {
   Object object;
   add_rows(stats::job_rows(), object);
   return object.schema("The lines of stats-job.");
 }
 
-Document policy() {
+Json policy() {
   Object object;
   for (const PolicyKeyRow& row : policy_keys()) {
     const std::string key(row.name);
-    object.add(
-        key,
-        row.is_place ? type("string") : Document{{"type", Document::texts({"integer", "string"})}},
-        fmt::format("{} ({})", row.meaning, row.form));
+    object.add(key, row.is_place ? type("string") : Json{{"type", texts({"integer", "string"})}},
+               fmt::format("{} ({})", row.meaning, row.form));
     object.add(key + "-from", one_of({"wire", "file", "default"}),
                "Where the value is from: a command, the settings, or neither.");
   }
   return object.schema("The policy of a tube.");
 }
 
-Document group() {
+Json group() {
   return Object()
       .text("name", "The name of the group.")
       .integer("ready", "Its ready members.")
@@ -126,11 +125,11 @@ Document group() {
       .schema("The members of a group.");
 }
 
-Document page(std::string_view rows, const Document& row, std::string_view next) {
+Json page(std::string_view rows, const Json& row, std::string_view next) {
   return Object().integer("next", next).add(rows, array_of(row), "").schema("A page of a list.");
 }
 
-Document tubes() {
+Json tubes() {
   Object columns;
   for (const stats::TubeColumn& column : stats::kTubeColumns) {
     if (column.listed.empty()) continue;
@@ -140,17 +139,17 @@ Document tubes() {
       columns.integer(column.listed, column.meaning);
     }
   }
-  const Document row = columns.schema("A tube.");
-  Document schema = page("tubes", row, "The number of the first tube of the next page; 0: none.");
+  const Json row = columns.schema("A tube.");
+  Json schema = page("tubes", row, "The number of the first tube of the next page; 0: none.");
   schema["properties"]["total"] = {
       {"type", "integer"}, {"description", "How many tubes all pages have, of a sorted list."}};
   return schema;
 }
 
-Document times() {
-  const Document row =
+Json times() {
+  const Json row =
       Object()
-          .add("seconds", {{"type", Document::texts({"number", "string"})}},
+          .add("seconds", {{"type", texts({"number", "string"})}},
                "The upper bound of the bucket; more: the last bucket.")
           .integer("queue",
                    "Jobs that waited for so long from their put to their first reservation.")
@@ -159,7 +158,7 @@ Document times() {
   return page("times", row, "0.");
 }
 
-Document jobs() {
+Json jobs() {
   Object row;
   row.integer("id", "The id of the job.")
       .add("state", one_of({"ready", "delayed", "buried", "reserved", "held"}),
@@ -176,8 +175,8 @@ Document jobs() {
   return page("jobs", row.schema("A job."), "The least id of the next page; 0: there is none.");
 }
 
-Document clients() {
-  const Document row =
+Json clients() {
+  const Json row =
       Object()
           .integer("id", "The id of the session, which a later client may have after this client.")
           .text("address", "Its address and port, or unix:uid:pid.")
@@ -200,14 +199,14 @@ void add_body(Object& object) {
            "The body, if it is not UTF-8.", false);
 }
 
-Document body() {
+Json body() {
   Object object;
   object.integer("id", "The id of the job.");
   add_body(object);
   return object.schema("A job with its body.");
 }
 
-Document reserved() {
+Json reserved() {
   Object object;
   object.text("token", "The token that names the reservation.").integer("id", "The id of the job.");
   add_body(object);
@@ -215,18 +214,18 @@ Document reserved() {
       "The reservation, with the members of Job if the role of the client has inspect.");
 }
 
-Document settings() {
-  const Document row = Object()
-                           .text("key", "The key, or the name of a table.")
-                           .text("value", "The value in force, as TOML.")
-                           .text("default", "The default, as TOML.")
-                           .add("changed", type("boolean"), "The value is not the default.")
-                           .add("reloadable", type("boolean"), "A reload changes it.")
-                           .schema("A setting.");
+Json settings() {
+  const Json row = Object()
+                       .text("key", "The key, or the name of a table.")
+                       .text("value", "The value in force, as TOML.")
+                       .text("default", "The default, as TOML.")
+                       .add("changed", type("boolean"), "The value is not the default.")
+                       .add("reloadable", type("boolean"), "A reload changes it.")
+                       .schema("A setting.");
   return Object().add("settings", array_of(row), "").schema("The settings in force.");
 }
 
-Document history() {
+Json history() {
   std::vector<std::string> columns = {"time"};
   for (const std::string_view key : api::History::kKeys) columns.emplace_back(key);
   return Object()
@@ -237,20 +236,19 @@ Document history() {
       .schema("Samples of the last hour.");
 }
 
-Document cluster() {
-  const Document member =
-      Object()
-          .text("name", "Its name.")
-          .text("id", "Its id: 16 hexadecimal digits.")
-          .text("address", "Its address for the other nodes.")
-          .add("votes", type("boolean"), "It is a voter; false: it is a standby.")
-          .add("leads", type("boolean"), "It is the leader.")
-          .add("self", type("boolean"), "It is the node that answers.")
-          .add("match", or_null("integer"),
-               "The last entry that it is known to have; null: not known.")
-          .add("silent_ms", or_null("integer"),
-               "Milliseconds since its last answer; null: not known.")
-          .schema("A member of the cluster.");
+Json cluster() {
+  const Json member = Object()
+                          .text("name", "Its name.")
+                          .text("id", "Its id: 16 hexadecimal digits.")
+                          .text("address", "Its address for the other nodes.")
+                          .add("votes", type("boolean"), "It is a voter; false: it is a standby.")
+                          .add("leads", type("boolean"), "It is the leader.")
+                          .add("self", type("boolean"), "It is the node that answers.")
+                          .add("match", or_null("integer"),
+                               "The last entry that it is known to have; null: not known.")
+                          .add("silent_ms", or_null("integer"),
+                               "Milliseconds since its last answer; null: not known.")
+                          .schema("A member of the cluster.");
   return Object()
       .text("name", "The name of the node that answers.")
       .text("id", "Its id: 16 hexadecimal digits.")
@@ -276,22 +274,22 @@ Document cluster() {
       .schema("The cluster, as one of its nodes sees it.");
 }
 
-Document access() {
+Json access() {
   return Object()
       .add("api", one_of({"read", "full"}), "http.api.")
       .add("auth", one_of({"none", "token", "mtls", "peer"}), "http.auth.")
       .add("role", or_null("string"), "The role; null: the client may do everything.")
       .add("verbs",
-           {{"type", Document::texts({"array", "null"})},
+           {{"type", texts({"array", "null"})},
             {"items", one_of({"produce", "work", "inspect", "admin"})}},
            "The families that the role may use; null: all.")
-      .add("tubes", {{"type", Document::texts({"array", "null"})}, {"items", type("string")}},
+      .add("tubes", {{"type", texts({"array", "null"})}, {"items", type("string")}},
            "The patterns of the tubes that the role may use; null: all.")
       .text("version", "The version of the server.")
       .schema("What the client may do.");
 }
 
-Document problem() {
+Json problem() {
   return Object()
       .add("type", {{"type", "string"}, {"format", "uri"}},
            "urn:tubed:problem: and the kind of problem.")
@@ -304,7 +302,11 @@ Document problem() {
 
 }  // namespace
 
-Document api_schemas() {
+Json texts(const std::vector<std::string>& values) {
+  return Json::array({values.begin(), values.end()});
+}
+
+Json api_schemas() {
   return {
       {"Access", access()},   {"Body", body()},         {"Capabilities", array_of(type("string"))},
       {"Clients", clients()}, {"Cluster", cluster()},   {"Group", group()},

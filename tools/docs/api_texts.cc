@@ -1,6 +1,6 @@
 // A parameter that is an argument of the command has the argument's type; its meaning is a row of
 // kMeanings. A reply of the command is a problem with its status (api/problem.h), or else the
-// `result` of a success; operations whose answer is a block or a body have a row in kSchemas.
+// `result` of a success; operations whose answer is a block or a body have a row in kSuccesses.
 #include "tools/docs/api_texts.h"
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "engine/policy.h"
 #include "stats/tube_columns.h"
 #include "text/numbers.h"
+#include "tools/docs/api_schemas.h"
 #include "tools/docs/commands_page.h"
 
 namespace tubed::docs {
@@ -22,6 +23,7 @@ namespace {
 using api::Kind;
 using api::Method;
 using api::Operation;
+using json::Json;
 
 constexpr std::string_view kJson = "application/json";
 
@@ -70,12 +72,15 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"", "order", "The order of the column."},
 });
 
-struct Schema {
+// An answer of success, if it is more than the reply of the command.
+struct Success {
   std::string_view id;
-  std::string_view schema;
+  std::string_view schema;  // empty: the content is a text
   std::string_view meaning;
+  unsigned status = 200;
+  std::string_view type = kJson;
 };
-constexpr auto kSchemas = std::to_array<Schema>({
+constexpr auto kSuccesses = std::to_array<Success>({
     {"getAccess", "Access", "What the client may do."},
     {"getServer", "Server", "The statistics of the server."},
     {"getCapabilities", "Capabilities", "The names of commands and of forms of commands."},
@@ -93,6 +98,14 @@ constexpr auto kSchemas = std::to_array<Schema>({
     {"getReservation", "Job", "The statistics of the job."},
     {"listClients", "Clients", "A page of clients."},
     {"getGroup", "Group", "How many members are in each state."},
+    {"watchEvents", "",
+     "Events `server` and `tubes`, once a second, until one side ends the connection.", 200,
+     "text/event-stream"},
+    {"getJobBody", "Body", "The body; as JSON with Accept: application/json.", 200,
+     "application/octet-stream"},
+    {"reserve", "Reserved", "The job, and the token of its reservation.", 201},
+    {"reserve", "", "No job came in time.", 204, ""},
+    {"reserveJob", "Reserved", "The job, and the token of its reservation.", 201},
 });
 
 std::string_view meaning_of(const Operation& operation, std::string_view name) {
@@ -125,22 +138,22 @@ std::string type_of(const Operation& operation, std::string_view name) {
              : "text";
 }
 
-Document texts_between_spaces(std::string_view words) {
+Json texts_between_spaces(std::string_view words) {
   std::vector<std::string> all;
   api::for_each_word(words, [&](const auto& word) {
     if constexpr (std::is_convertible_v<decltype(word), std::string_view>) all.emplace_back(word);
   });
-  return Document::texts(all);
+  return texts(all);
 }
 
-Document keys_of_policies() {
+Json keys_of_policies() {
   std::vector<std::string> keys;
   for (const PolicyKeyRow& row : policy_keys()) keys.emplace_back(row.name);
-  return Document::texts(keys);
+  return texts(keys);
 }
 
 // "integer from 1 to 1000"
-Document schema_of_range(std::string_view type) {
+Json schema_of_range(std::string_view type) {
   type.remove_prefix(std::string_view("integer from ").size());
   const auto least = take_number<std::uint64_t>(type).value_or(0);
   type.remove_prefix(std::string_view(" to ").size());
@@ -148,7 +161,7 @@ Document schema_of_range(std::string_view type) {
   return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
 }
 
-Document schema_of_type(std::string_view type) {
+Json schema_of_type(std::string_view type) {
   constexpr std::string_view kWords = "one of: ";
   const auto has = [type](std::string_view text) {
     return type.find(text) != std::string_view::npos;
@@ -157,13 +170,11 @@ Document schema_of_type(std::string_view type) {
   if (type.starts_with(kWords))
     return {{"type", "string"}, {"enum", texts_between_spaces(type.substr(kWords.size()))}};
   if (has("milliseconds as 500ms"))
-    return {{"type", Document::texts({"integer", "string"})},
-            {"minimum", 0},
-            {"pattern", "^[0-9]+(ms)?$"}};
+    return {{"type", texts({"integer", "string"})}, {"minimum", 0}, {"pattern", "^[0-9]+(ms)?$"}};
   if (has("< 2^32")) return {{"type", "integer"}, {"minimum", 0}, {"maximum", UINT32_MAX}};
   if (has("< 2^64")) return {{"type", "integer"}, {"minimum", 0}};
   if (type == "key of a policy") return {{"type", "string"}, {"enum", keys_of_policies()}};
-  if (type == "value of the key") return {{"type", Document::texts({"string", "integer"})}};
+  if (type == "value of the key") return {{"type", texts({"string", "integer"})}};
   if (has("tube name")) {
     return {{"type", "string"},
             {"minLength", 1},
@@ -201,61 +212,65 @@ void add_problem(unsigned status, std::string_view reply, std::string_view meani
   append_sentence(meaning, answer.meaning);
 }
 
-// Of every request; of a change as well; of one whose parameters are in its body.
-struct CommonProblem {
+template <Kind kKind>
+bool has_kind(const Operation& operation) {
+  return operation.kind == kKind;
+}
+bool is_change(const Operation& operation) {
+  return operation.method != Method::get;
+}
+bool may_wait(const Operation& operation) {
+  return !operation.waits.empty();
+}
+
+// A problem that is not a reply of the command.
+struct RequestProblem {
   unsigned status;
   std::string_view reply;
   std::string_view meaning;
-  bool of_changes_alone = false;
+  bool is_common = true;
+  // Null: of every operation.
+  bool (*concerns)(const Operation&) = nullptr;
 };
-constexpr auto kCommonProblems = std::to_array<CommonProblem>({
+constexpr auto kRequestProblems = std::to_array<RequestProblem>({
     {400, "BAD_FORMAT", "A parameter is unknown, missing or malformed."},
     {401, "UNAUTHORIZED", "The client has no role, where http.auth needs one."},
     {403, "DENIED", "The role of the client does not allow it."},
     {403, "", "The request comes from a page of another site."},
-    {403, "", "A change has no X-Requested-By, or http.api is read.", true},
+    {403, "", "A change has no X-Requested-By, or http.api is read.", true, is_change},
     {421, "", "The Host is no name of this server (http.hosts)."},
     {503, "", "Too many requests are under way."},
     {503, "", "The server is stopping."},
     {503, "", "The server has ended the request before its answer, and the command may have run."},
     {503, "", "The server is a node of a cluster and does not serve clients."},
-    {507, "OUT_OF_MEMORY", "The role has as many connections as it may."},
+    {507, "OUT_OF_MEMORY", "The role has as many connections as it may.", true,
+     [](const Operation& operation) {
+       return !operation.line.empty() && operation.kind != Kind::held;
+     }},
+    {413, "", "The body is longer than 16 KiB.", true,
+     [](const Operation& operation) {
+       return is_change(operation) && operation.kind != Kind::put;
+     }},
+    {411, "", "The request has no Content-Length.", false, has_kind<Kind::put>},
+    {413, "JOB_TOO_BIG", "The body exceeds limits.job_bytes.", false, has_kind<Kind::put>},
+    {404, "NOT_FOUND", "There is no such reservation, or it has ended.", false,
+     has_kind<Kind::held>},
+    {503, "", "Too many jobs are reserved over HTTP.", false, has_kind<Kind::reserve>},
+    {429, "", "As many requests of the role wait as its share allows.", false, may_wait},
+    {503, "", "Too many requests wait.", false, may_wait},
+    {507, "OUT_OF_MEMORY", "It would be one tube or watch too many.", false,
+     [](const Operation& operation) {
+       return operation.kind == Kind::reserve && may_wait(operation);
+     }},
+    {503, "", "Too many streams are open.", false, has_kind<Kind::events>},
+    {404, "", "The server is in no cluster.", false, has_kind<Kind::cluster>},
 });
-constexpr std::string_view kLongParameters = "The body is longer than 16 KiB.";
-
-void add_problems_of_requests(const Operation& operation, Problems& all) {
-  const bool is_change = operation.method != Method::get;
-  for (const CommonProblem& common : kCommonProblems) {
-    const bool is_other =
-        common.status == 507 && (operation.line.empty() || operation.kind == Kind::held);
-    if (is_other || (common.of_changes_alone && !is_change)) continue;
-    add_problem(common.status, common.reply, common.meaning, all, true);
-  }
-  if (is_change && operation.kind != Kind::put) add_problem(413, "", kLongParameters, all, true);
-  if (operation.kind == Kind::put) {
-    add_problem(411, "", "The request has no Content-Length.", all);
-    add_problem(413, "JOB_TOO_BIG", "The body exceeds limits.job_bytes.", all);
-  }
-  if (operation.kind == Kind::held)
-    add_problem(404, "NOT_FOUND", "There is no such reservation, or it has ended.", all);
-  if (operation.kind == Kind::reserve)
-    add_problem(503, "", "Too many jobs are reserved over HTTP.", all);
-  if (!operation.waits.empty()) {
-    add_problem(429, "", "As many requests of the role wait as its share allows.", all);
-    add_problem(503, "", "Too many requests wait.", all);
-  }
-  if (operation.kind == Kind::reserve && !operation.waits.empty())
-    add_problem(507, "OUT_OF_MEMORY", "It would be one tube or watch too many.", all);
-  if (operation.kind == Kind::events) add_problem(503, "", "Too many streams are open.", all);
-  if (operation.kind == Kind::cluster) add_problem(404, "", "The server is in no cluster.", all);
-}
 
 // The schema of {"result":…} with the numbers that the replies name.
-Document schema_of_results(const Operation& operation, const std::vector<std::string>& words,
-                           bool has_number, bool has_state) {
-  Document properties = {
-      {"result",
-       {{"type", "string"}, {"enum", Document::texts(words)}, {"description", "The reply."}}}};
+Json schema_of_results(const Operation& operation, const std::vector<std::string>& words,
+                       bool has_number, bool has_state) {
+  Json properties = {
+      {"result", {{"type", "string"}, {"enum", texts(words)}, {"description", "The reply."}}}};
   std::vector<std::string> required = {"result"};
   if (has_number) {
     const bool is_id = operation.number == "id";
@@ -268,7 +283,7 @@ Document schema_of_results(const Operation& operation, const std::vector<std::st
     properties["pri"] = {{"type", "integer"},
                          {"description", "The priority of that job, if it is new."}};
   }
-  return {{"type", "object"}, {"required", Document::texts(required)}, {"properties", properties}};
+  return {{"type", "object"}, {"required", texts(required)}, {"properties", properties}};
 }
 
 bool begins_block(std::string_view word) {
@@ -300,36 +315,6 @@ void add_results(const Operation& operation, std::vector<AnswerText>& answers) {
                      .meaning = meaning,
                      .type = std::string(kJson),
                      .result = schema_of_results(operation, words, has_number, false)});
-}
-
-void add_successes(const Operation& operation, std::vector<AnswerText>& answers) {
-  const auto schema = std::ranges::find(kSchemas, operation.id, &Schema::id);
-  if (schema != kSchemas.end()) {
-    answers.push_back({.status = 200,
-                       .meaning = std::string(schema->meaning),
-                       .type = std::string(kJson),
-                       .schema = std::string(schema->schema)});
-  } else if (operation.kind == Kind::events) {
-    answers.push_back({.status = 200,
-                       .meaning = "Events `server` and `tubes`, once a second, until one side ends "
-                                  "the connection.",
-                       .type = "text/event-stream",
-                       .result = {{"type", "string"}}});
-  } else if (operation.kind == Kind::body) {
-    answers.push_back({.status = 200,
-                       .meaning = "The body; as JSON with Accept: application/json.",
-                       .type = "application/octet-stream",
-                       .schema = "Body"});
-  } else if (operation.kind == Kind::reserve) {
-    answers.push_back({.status = 201,
-                       .meaning = "The job, and the token of its reservation.",
-                       .type = std::string(kJson),
-                       .schema = "Reserved"});
-    if (!operation.waits.empty())
-      answers.push_back({.status = 204, .meaning = "No job came in time.", .type = ""});
-  } else {
-    add_results(operation, answers);
-  }
 }
 
 }  // namespace
@@ -368,7 +353,7 @@ std::vector<ParameterText> parameters_of_page(const Operation& operation) {
     if (parameter.default_value) {
       const std::string_view value = *parameter.default_value;
       const auto number = parse_number<std::uint64_t>(value);
-      text.schema["default"] = number ? Document(*number) : Document(value);
+      text.schema["default"] = number ? Json(*number) : Json(value);
     }
     texts.push_back(std::move(text));
   }
@@ -377,7 +362,15 @@ std::vector<ParameterText> parameters_of_page(const Operation& operation) {
 
 std::vector<AnswerText> answers_of_page(const Operation& operation) {
   std::vector<AnswerText> answers;
-  add_successes(operation, answers);
+  for (const Success& row : kSuccesses) {
+    if (row.id != operation.id) continue;
+    answers.push_back({.status = row.status,
+                       .meaning = std::string(row.meaning),
+                       .type = std::string(row.type),
+                       .schema = std::string(row.schema),
+                       .result = {{"type", "string"}}});
+  }
+  if (answers.empty()) add_results(operation, answers);
   std::ranges::sort(answers, {}, &AnswerText::status);
   Problems problems;
   if (const commands::Command* command = command_of(operation)) {
@@ -388,16 +381,19 @@ std::vector<AnswerText> answers_of_page(const Operation& operation) {
       add_problem(problem->status, reply.reply, reply.meaning, problems);
     }
   }
-  add_problems_of_requests(operation, problems);
+  for (const RequestProblem& row : kRequestProblems) {
+    if (row.concerns == nullptr || row.concerns(operation))
+      add_problem(row.status, row.reply, row.meaning, problems, row.is_common);
+  }
   for (auto& [status, answer] : problems) answers.push_back(std::move(answer));
   return answers;
 }
 
 std::vector<AnswerText> common_answers() {
   Problems problems;
-  for (const CommonProblem& common : kCommonProblems)
-    add_problem(common.status, common.reply, common.meaning, problems, true);
-  add_problem(413, "", kLongParameters, problems, true);
+  for (const RequestProblem& row : kRequestProblems) {
+    if (row.is_common) add_problem(row.status, row.reply, row.meaning, problems, true);
+  }
   std::vector<AnswerText> answers;
   for (auto& [status, answer] : problems) answers.push_back(std::move(answer));
   return answers;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/operation.h"
-#include "tools/docs/document.h"
+#include "json/json.h"
 
 namespace tubed::docs {
 
@@ -23,8 +23,8 @@ struct ParameterText {
   api::Parameter parameter;
   Place place = Place::query;
   std::string meaning;
-  std::string type;  // as on the page of commands
-  Document schema;   // in the language of JSON Schema
+  std::string type;   // as on the page of commands
+  json::Json schema;  // in the language of JSON Schema
 };
 std::vector<ParameterText> parameters_of_page(const api::Operation& operation);
 
@@ -34,7 +34,7 @@ struct AnswerText {
   std::string meaning;
   std::string type;                       // of its content; empty: it has none
   std::string schema = {};                // the name of a schema of the components; empty: `result`
-  Document result = {};                   // a schema of its own
+  json::Json result = {};                 // a schema of its own
   std::vector<std::string> replies = {};  // the replies of the command, of a problem
   bool is_common = false;                 // a problem of every request of its kind
 };

@@ -1,13 +1,13 @@
 #include "tools/docs/openapi_page.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "api/guard.h"
 #include "stats/stats.h"
+#include "text/ascii.h"
 #include "tools/docs/api_schemas.h"
 #include "tools/docs/api_texts.h"
+#include "tools/docs/yaml.h"
 
 namespace tubed::docs {
 
@@ -16,16 +16,10 @@ namespace {
 using api::Kind;
 using api::Method;
 using api::Operation;
+using json::Json;
 
 constexpr std::string_view kBase = "/api/v1";
 constexpr const char* kJsonType = "application/json";
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](char c) { return static_cast<char>(c | 0x20); });
-  return result;
-}
 
 std::string described(const ParameterText& text) {
   return fmt::format("{} ({})", text.meaning, text.type);
@@ -33,41 +27,41 @@ std::string described(const ParameterText& text) {
 
 // --- The description
 
-Document parameters(const Operation& operation) {
-  Document list = Document::list({});
+Json parameters(const Operation& operation) {
+  std::vector<Json> list;
   for (const ParameterText& text : parameters_of_page(operation)) {
     if (text.place == Place::body) continue;
-    Document parameter = {{"name", text.parameter.name},
-                          {"in", text.place == Place::path ? "path" : "query"}};
+    Json parameter = {{"name", text.parameter.name},
+                      {"in", text.place == Place::path ? "path" : "query"}};
     if (text.parameter.needed) parameter["required"] = true;
     parameter["description"] = described(text);
     parameter["schema"] = text.schema;
-    list.append(std::move(parameter));
+    list.push_back(std::move(parameter));
   }
   if (operation.method != Method::get)
-    list.append({{"$ref", "#/components/parameters/RequestedBy"}});
-  return list;
+    list.push_back({{"$ref", "#/components/parameters/RequestedBy"}});
+  return Json::array(std::move(list));
 }
 
-// Empty: the request has no body.
-Document request_body(const Operation& operation) {
+// Null: the request has no body.
+Json request_body(const Operation& operation) {
   if (operation.kind == Kind::put) {
     return {{"description", "The body of the job, as it is."},
             {"required", true},
-            {"content", {{"application/octet-stream", {{"schema", Document()}}}}}};
+            {"content", {{"application/octet-stream", {{"schema", Json::object()}}}}}};
   }
-  Document properties;
+  Json properties;
   std::vector<std::string> required;
   for (const ParameterText& text : parameters_of_page(operation)) {
     if (text.place != Place::body) continue;
-    Document schema = text.schema;
+    Json schema = text.schema;
     schema["description"] = described(text);
     properties[text.parameter.name] = schema;
     if (text.parameter.needed) required.emplace_back(text.parameter.name);
   }
-  if (properties.empty()) return {};
-  Document schema = {{"type", "object"}, {"additionalProperties", false}};
-  if (!required.empty()) schema["required"] = Document::texts(required);
+  if (!properties.is_object()) return {};
+  Json schema = {{"type", "object"}, {"additionalProperties", false}};
+  if (!required.empty()) schema["required"] = texts(required);
   schema["properties"] = properties;
   return {{"description", "The parameters, which may be in the query instead."},
           {"required", !required.empty()},
@@ -81,8 +75,8 @@ std::string described(const AnswerText& answer) {
   return text.empty() ? answer.meaning : text + ". " + answer.meaning;
 }
 
-Document response(const Operation& operation, const AnswerText& answer) {
-  Document response = {{"description", described(answer)}};
+Json response(const Operation& operation, const AnswerText& answer) {
+  Json response = {{"description", described(answer)}};
   if (answer.status == 201) {
     response["headers"] = {
         {"Location",
@@ -93,12 +87,12 @@ Document response(const Operation& operation, const AnswerText& answer) {
         {"WWW-Authenticate", {{"description", "Bearer."}, {"schema", {{"type", "string"}}}}}};
   }
   if (answer.type.empty()) return response;
-  const Document schema = answer.schema.empty()
-                              ? answer.result
-                              : Document{{"$ref", "#/components/schemas/" + answer.schema}};
-  Document& content = response["content"];
+  const Json schema = answer.schema.empty()
+                          ? answer.result
+                          : Json{{"$ref", "#/components/schemas/" + answer.schema}};
+  Json& content = response["content"];
   if (operation.kind == Kind::body && answer.status == 200) {
-    content[answer.type] = {{"schema", Document()}};
+    content[answer.type] = {{"schema", Json::object()}};
     content[kJsonType] = {{"schema", schema}};
   } else {
     content[answer.type] = {{"schema", schema}};
@@ -106,44 +100,43 @@ Document response(const Operation& operation, const AnswerText& answer) {
   return response;
 }
 
-Document operation_object(const Operation& operation) {
-  Document object = {
+Json operation_object(const Operation& operation) {
+  Json object = {
       {"operationId", operation.id},
-      {"tags", Document::texts({tag_of(operation)})},
+      {"tags", texts({tag_of(operation)})},
       {"summary", summary_of(operation)},
       {"description", operation.line.empty() ? sentence_on_access(operation)
                                              : fmt::format("Command: {}. {}", operation.line,
                                                            sentence_on_access(operation))}};
-  Document all = parameters(operation);
-  if (!all.empty()) object["parameters"] = std::move(all);
-  Document body = request_body(operation);
-  if (!body.empty()) object["requestBody"] = std::move(body);
-  Document& responses = object["responses"];
+  Json all = parameters(operation);
+  if (!all.elements()->empty()) object["parameters"] = std::move(all);
+  Json body = request_body(operation);
+  if (body.is_object()) object["requestBody"] = std::move(body);
+  Json& responses = object["responses"];
   for (const AnswerText& answer : answers_of_page(operation)) {
     // Of a change too, so that each problem is described once.
     responses[std::to_string(answer.status)] =
         answer.is_common
-            ? Document{{"$ref", fmt::format("#/components/responses/Problem{}", answer.status)}}
+            ? Json{{"$ref", fmt::format("#/components/responses/Problem{}", answer.status)}}
             : response(operation, answer);
   }
   return object;
 }
 
-Document common_responses() {
-  Document responses;
+Json common_responses() {
+  Json responses;
   for (const AnswerText& answer : common_answers())
     responses[fmt::format("Problem{}", answer.status)] = response(Operation(), answer);
   return responses;
 }
 
-Document document() {
-  Document paths;
+Json document() {
+  Json paths;
   for (const Operation& operation : api::operations())
-    paths[operation.path][lower(name_of(operation.method))] = operation_object(operation);
-  Document tags = Document::list({});
-  for (const std::string_view tag :
-       {"server", "tubes", "jobs", "reservations", "clients", "groups"})
-    tags.append({{"name", tag}});
+    paths[operation.path][ascii_lower(name_of(operation.method))] = operation_object(operation);
+  std::vector<Json> tags;
+  for (const char* const tag : {"server", "tubes", "jobs", "reservations", "clients", "groups"})
+    tags.push_back({{"name", tag}});
   return {
       {"openapi", "3.1.0"},
       {"info",
@@ -151,11 +144,11 @@ Document document() {
         {"summary", "The HTTP API of tubed, a work queue that speaks beanstalkd's protocol."},
         {"version", stats::version()},
         {"license", {{"name", "MIT"}, {"identifier", "MIT"}}}}},
-      {"servers", Document::list({{{"url", kBase}}})},
+      {"servers", Json::array({{{"url", kBase}}})},
       {"security",
-       Document::list(
-           {Document(), {{"token", Document::list({})}}, {{"certificate", Document::list({})}}})},
-      {"tags", tags},
+       Json::array(
+           {Json::object(), {{"token", Json::array({})}}, {{"certificate", Json::array({})}}})},
+      {"tags", Json::array(tags)},
       {"paths", paths},
       {"components",
        {{"parameters",
@@ -263,11 +256,11 @@ void append_answers(const std::vector<AnswerText>& answers, bool with_common, st
 
 std::string openapi_yaml() {
   return "# Generated by tools/generate-docs from the tables in src/. Do not edit.\n" +
-         document().to_yaml();
+         to_yaml(document());
 }
 
 std::string openapi_json() {
-  return document().to_json();
+  return to_line(document()) + '\n';
 }
 
 std::string api_markdown() {
