@@ -20,6 +20,7 @@
 #include "base/planted.h"
 #include "config/settings.h"
 #include "text/numbers.h"
+#include "text/quoting.h"
 #include "text/units.h"
 #include "text/utf8.h"
 
@@ -119,14 +120,8 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-// Precondition: is_plain_text(text). Only these two characters then need an escape.
 std::string toml_string(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + '"';
+  return quoted(text, kUnicodeEscape);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "journal/live.h"
 #include "journal/salvage.h"
 #include "journal/segment.h"
+#include "text/quoting.h"
 
 // FieldPrinter walks through the list of fields of a record (layout.h), as the encoder does, so a
 // new field appears in the dump without a change here. A field has a key and an order; fields
@@ -24,21 +25,9 @@ namespace {
 
 using Line = std::back_insert_iterator<std::string>;
 
-// Quotes `text` and escapes it to fit on one line.
+// Of bytes in any encoding.
 std::string in_quotes(std::string_view text) {
-  std::string line = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      line.append(1, '\\').append(1, c);
-    } else if (byte >= 0x20 && byte < 0x7f) {
-      line.push_back(c);
-    } else {
-      fmt::format_to(std::back_inserter(line), "\\x{:02x}", byte);
-    }
-  }
-  line.push_back('"');
-  return line;
+  return quoted(text, kByteEscape, true);
 }
 
 // Prints each field as " key=value", sorted by its order.

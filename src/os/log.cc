@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "text/quoting.h"
 
 namespace tubed::os {
 
@@ -36,21 +37,9 @@ std::string timestamp(Duration wall_time) {
                      milliseconds % kPerSecond);
 }
 
-// Escapes control characters, quotes and backslashes, so a field can neither end the line or the
-// string nor send commands to a terminal.
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      result.append({'\\', c});
-    } else if (code < 0x20 || code == 0x7f) {
-      result.append(fmt::format("\\u{:04x}", code));
-    } else {
-      result.push_back(c);
-    }
-  }
-  return result;
+// A field cannot end the line or the string, or send commands to a terminal.
+std::string in_quotes(std::string_view text) {
+  return quoted(text, kUnicodeEscape);
 }
 
 bool needs_quotes(std::string_view text) {
@@ -64,7 +53,7 @@ std::string text_line(std::string_view event, const std::vector<Log::Field>& fie
   for (const auto& field : fields) {
     line.append(" ").append(field.key).append("=");
     if (needs_quotes(field.value)) {
-      line.append("\"").append(escaped(field.value)).append("\"");
+      line.append(in_quotes(field.value));
     } else {
       line.append(field.value);
     }
@@ -75,10 +64,10 @@ std::string text_line(std::string_view event, const std::vector<Log::Field>& fie
 std::string json_line(std::string_view level, std::string_view time, std::string_view event,
                       const std::vector<Log::Field>& fields) {
   std::string line =
-      fmt::format(R"({{"time":"{}","level":"{}","event":"{}")", time, level, escaped(event));
+      fmt::format(R"({{"time":"{}","level":"{}","event":{})", time, level, in_quotes(event));
   for (const auto& field : fields) {
     line.append(",\"").append(field.key).append("\":");
-    line.append(field.is_number ? field.value : fmt::format("\"{}\"", escaped(field.value)));
+    line.append(field.is_number ? field.value : in_quotes(field.value));
   }
   return line + "}";
 }
