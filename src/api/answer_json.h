@@ -1,4 +1,4 @@
-// The answers of commands as JSON: another renderer beside protocol::render().
+// Renders the answers of commands as JSON; protocol::render() renders them as protocol text.
 #pragma once
 
 #include <string>

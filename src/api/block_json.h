@@ -1,6 +1,5 @@
-// Blocks as JSON: members are an object, items an array of texts, and a table is an object with
-// `next` and the rows, after the members that were before it. Keys and columns have the names of
-// the protocol, so that a script finds the same words in both.
+// Blocks as JSON: members are an object, items an array of texts, and a table is an object with its
+// members, `next` and the rows. Keys and columns have the names of the protocol.
 #pragma once
 
 #include <span>

@@ -7,8 +7,8 @@
 
 namespace tubed::api {
 
-// One object and a line end. Ids are texts of 16 hexadecimal digits, indexes are those of entries,
-// and null is a value that is not known or that the node does not have. O(members).
+// One object and a line end. Ids are texts of 16 hexadecimal digits, indexes count entries, and
+// null is a value that is not known or that the node does not have. O(members).
 std::string cluster_json(const stats::ClusterState& cluster);
 
 }  // namespace tubed::api

@@ -1,7 +1,7 @@
 // Frame: a response of the API on its way through the replies of a conversation.
 //
-// It goes where protocol text goes, so that the commit gate holds it until it is durable: a line
-// with the status, the type of the content, a path and the number of bytes, and then the content.
+// The commit gate holds it like protocol text until its facts are durable. It is a line with the
+// status, the type of the content, a path and the number of bytes, and then the content.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The table of operations, and how a request becomes the line of a command.
 //
-// A parameter becomes one word of the line: it is not empty and has no space and no control
-// character, so that no client can add a word or a line to the command. The command's own grammar
-// decides about the word, and answers BAD_FORMAT.
+// A parameter becomes one word of the line. It is not empty and has no space and no control
+// character: no client can add a word or a line to the command. The command's own grammar decides
+// about the word, and answers BAD_FORMAT.
 #include "api/operation.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Operation: one row of the table of the HTTP API.
 //
-// Most operations are a command of the protocol: the row has its line, with placeholders for the
-// parameters of the request, so that the command's grammar, limits, authorization and answers are
-// those of the protocol. [docs/reference/api.md]
+// Most operations are a command of the protocol. The row has its line, with placeholders for the
+// parameters of the request; grammar, limits, authorization and answers are the command's own.
+// [docs/reference/api.md]
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ enum class Kind : std::uint8_t {
   stats,     // the same, which every node of a cluster answers: it is about the node
   body,      // peek: the body of a job, as it is or as JSON
   tubes,     // pages of stats-tubes, filtered and sorted
-  put,       // a command whose body is that of the request
+  put,       // a command with the body of the request
   reserve,   // a command that reserves a job, which a token then names
   held,      // a command on the job that a token names
   access,    // the rights of the client
@@ -60,14 +60,14 @@ inline constexpr std::uint32_t kMostWaitSeconds = 50;
 
 std::span<const Operation> operations();
 
-// The row of its command; null: it has none. O(1).
+// The row of its command; null: the operation has no command. O(1).
 const commands::Command* command_of(const Operation& operation);
-// The problem that this word, as the reply of its command, is; null: it is none. O(problems).
+// The problem that this reply of its command means; null: the reply is a success. O(problems).
 const ReplyProblem* find_problem(const Operation& operation, std::string_view word);
 
-// The operation of a request, and the parameters of its path. The problem: no operation has the
-// path (404), or none has it with this method (405), then with `allowed`, the list of those that
-// do. `segments`: those of the target after "api" and "v1". O(operations).
+// The operation of a request, and the parameters of its path. Without an operation: no operation
+// has the path (404), or only with the methods in `allowed` (405). `segments`: of the target, after
+// "api" and "v1". O(operations).
 struct Routed {
   const Operation* operation = nullptr;  // null: no operation has the path and the method
   Parameters path;
@@ -92,8 +92,8 @@ struct Parameter {
   bool needed = false;
   std::optional<std::string_view> default_value = std::nullopt;
 };
-// Those of its path, and then those of its line, in their order. The length of the body and the job
-// of a reservation are none. O(path + line).
+// Returns the parameters of its path, then of its line, in their order, without the length of the
+// body and the job of a reservation. O(path + line).
 std::vector<Parameter> parameters_of(const Operation& operation);
 
 // The problem: a parameter that the operation does not have, or that is there twice.

@@ -19,8 +19,8 @@ struct Problem {
 // One JSON object: type, title, status, detail, reply.
 std::string to_json(const Problem& problem);
 
-// The problem that this reply of a command is. Null: it is no refusal. A reply to `drain` is none,
-// although a put may be answered with the same word.
+// The problem that a reply of a command means. The reply to `drain` is not a problem, although a
+// put may be refused with the same word.
 struct ReplyProblem {
   std::string_view word;
   unsigned status;
@@ -28,6 +28,7 @@ struct ReplyProblem {
   std::string_view title;
   std::string_view detail;
 };
+// Null: the reply is not a refusal.
 const ReplyProblem* find_problem(std::string_view word);
 // Precondition: it is a refusal. O(replies).
 Problem problem_of(std::string_view word);

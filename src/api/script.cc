@@ -73,7 +73,7 @@ class ListTubes final : public Script {
 // watch, ignore, the reserve, and stats-job of the job.
 class Reserve final : public Script {
  public:
-  // `tube`: none of a reserve by id.
+  // `tube`: null of a reserve by id.
   Reserve(const std::string* tube, std::string line, std::string token)
       : Script(tube != nullptr ? fmt::format("watch {}\r\n", *tube) : line),
         step_(tube == nullptr         ? Step::reserve

@@ -62,8 +62,8 @@ struct ScriptOptions {
   std::uint64_t body_bytes = 0;
   bool body_as_json = false;
 };
-// The script of an operation with a command. The problem: the parameters are not those of the
-// operation. O(parameters).
+// Returns the script of an operation with a command, or the problem with its parameters.
+// O(parameters).
 std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operation,
                                                          Parameters parameters,
                                                          const ScriptOptions& options);

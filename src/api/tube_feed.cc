@@ -1,6 +1,6 @@
 // A tube is known by its name: its place among all tubes changes when another tube is removed. For
-// the same reason a walk may miss a tube, so a tube counts as removed only if the engine has none
-// of its name.
+// the same reason a walk may miss a tube, so a tube counts as removed only if the engine does not
+// know its name.
 #include "api/tube_feed.h"
 
 #include <algorithm>

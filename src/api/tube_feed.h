@@ -1,6 +1,6 @@
-// TubeFeed: which tubes have changed from one walk over all of them to the next.
+// TubeFeed: the tubes that have changed between two walks over the tubes.
 //
-// A walk visits the tubes in slices, so that it holds up no client: the caller calls slice() until
+// A walk visits the tubes in slices, which do not hold up clients: the caller calls slice() until
 // it returns true, and after each slice takes the rows of the tubes that it has visited. Names and
 // numbers of the walk before are kept: at most kMostTubes tubes, the first in the engine's order.
 #pragma once

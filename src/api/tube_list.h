@@ -27,9 +27,8 @@ class TubeList {
   // Adds the rows of a page whose names have the text of the filter. Returns `next` of the page.
   // O(rows of the page), amortised.
   std::uint64_t add_page(const protocol::Block& page);
-  // {"total":…,"next":…,"tubes":[…]}. `next`: from where the next page of the list begins, 0 after
-  // the last, or after kMostRows; `total`: how many rows there are. O(n log n) in kMostRows at
-  // most.
+  // {"total":…,"next":…,"tubes":[…]}. `next`: where the next page of the list begins, 0 after the
+  // last page, or after kMostRows; `total`: the number of rows. At most O(n log n) in kMostRows.
   std::string to_json();
 
  private:

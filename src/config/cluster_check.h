@@ -10,8 +10,8 @@
 
 namespace tubed::config {
 
-// In a build without cluster mode: an error if the settings or the task are for a cluster. Values
-// that are the default are for no cluster, so that the output of --print-config can be read.
+// Fails in a build without cluster mode if the settings or the task are for a cluster. Default
+// values are accepted: such a build reads the output of --print-config.
 Result<void> refuse_cluster(const CommandLine& line, const Settings& settings,
                             const Places& places);
 

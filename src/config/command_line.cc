@@ -6,8 +6,8 @@
 // 3. take_options() handles the flags that are no settings, in the order of their table: -p before
 //    -l, as the port completes the addresses.
 // 4. take_settings() converts the arguments of the flags that set a setting, in the order of the
-//    command line, so that the last flag of a setting takes effect. A bad value ends with exit code
-//    78, also where a later flag replaces it.
+//    command line: the last flag of a setting takes effect. A bad value ends with exit code 78,
+//    even if a later flag replaces it.
 // 5. missing_setting() refuses a task whose journal or node is given neither by a flag nor by a
 //    file, and check_recovery() a recovery whose loss is not confirmed.
 // 6. take_test_mode() handles --test-mode and the flags that need it, and refuses those that it

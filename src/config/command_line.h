@@ -3,7 +3,7 @@
 // The rows of config/table.h define all settings and flags. Reads no file and prints nothing. No
 // exception is thrown to the caller.
 //
-// Ownership: a CommandLine owns its text, except for the keys, which are those of the table.
+// Ownership: a CommandLine owns its text, except for the keys, which belong to the table.
 #pragma once
 
 #include <cstddef>
@@ -35,9 +35,9 @@ enum class Task : std::uint8_t {
   salvage,            // copy the readable part of the settings' journal to the task directory
   backup,             // copy the settings' journal to the task directory
   drain,              // put the running server into drain mode
-  cluster_bootstrap,  // make the settings' journal that of the first node of a cluster
-  cluster_leave,      // make it that of a server without a cluster
-  cluster_recover,    // make it that of the only node of a new cluster
+  cluster_bootstrap,  // convert the settings' journal for the first node of a cluster
+  cluster_leave,      // convert it for a server without a cluster
+  cluster_recover,    // convert it for the only node of a new cluster
 };
 
 bool is_cluster_task(Task task);
@@ -48,7 +48,7 @@ struct CommandLine {
   bool check_config = false;
   bool print_config = false;
   Task task = Task::serve;
-  std::string task_directory;  // empty for a task that has none
+  std::string task_directory;  // empty: the task needs no directory
   bool accepts_loss = false;   // always with the task cluster_recover
   std::optional<TestModeOptions> test_mode;
   std::vector<std::string> warnings;  // one line each, for the log
@@ -70,8 +70,8 @@ struct Exit {
 // Compat: beanstalkd's flags keep their meaning, also clustered (-VV) and attached (-p11300).
 std::variant<CommandLine, Exit> parse_command_line(std::span<const char* const> args);
 
-// What --version prints: "tubed 2.0.0", with a note if a feature is not built in, and on a line of
-// its own, whether cluster mode is built in.
+// The output of --version: "tubed 2.0.0", with a note if a feature is not built in, and on a second
+// line whether cluster mode is built in.
 std::string version_text();
 
 // Whether this build has cluster mode.

@@ -1,6 +1,6 @@
-// First the flags that are not settings, then those of beanstalkd, then the settings by section. A
+// Lists the flags that are not settings, then beanstalkd's flags, then the settings by section. A
 // setting shows its bounds, its default and the first sentence of its documentation; the pages show
-// all of it.
+// the whole text.
 #include "config/help.h"
 
 #include <algorithm>

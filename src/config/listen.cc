@@ -1,6 +1,6 @@
-// An address is split into host and port, the host gets the one spelling of its address, and the
-// port is read or the default is taken. Since each address has one spelling, clash() and the
-// comparison of settings compare strings.
+// An address is split into host and port, the host is brought to its canonical spelling, and the
+// port is read or defaults. As spellings are canonical, clash() and the comparison of settings
+// compare strings.
 #include "config/listen.h"
 
 #include <algorithm>

@@ -20,7 +20,7 @@ inline constexpr std::uint16_t kDefaultClusterPort = 11302;
 
 enum class TlsVersion : std::uint8_t { v1_2, v1_3 };
 
-// The TLS of a listener; without certificates it has none.
+// The TLS of a listener; it is off without certificates.
 struct TlsSettings {
   std::vector<std::string> certificates;  // files
   std::vector<std::string> keys;          // files; empty: each certificate's file has its key too
@@ -34,7 +34,7 @@ struct TlsSettings {
 // How the clients of a listener show which role they have. In the order of the words in
 // config/types.h.
 enum class AuthMode : std::uint8_t {
-  none,   // all of them have the listener's role
+  none,   // each client has the listener's role
   token,  // by the command auth
   mtls,   // by their certificate
   peer,   // by their user or group, on a unix socket
@@ -48,7 +48,7 @@ struct Listen {
   std::uint16_t port = kDefaultPort;  // tcp; 0 lets the kernel choose
   std::string path;                   // unix_socket
   std::optional<unsigned> mode;       // unix_socket: permissions; without, given by the umask
-  std::string group;                  // unix_socket: owning group; empty: that of the process
+  std::string group;                  // unix_socket: owning group; empty: the group of the process
   TlsSettings tls;
   AuthMode auth = AuthMode::none;
   std::string role;  // of all clients, without authentication; empty: they may do everything
@@ -73,9 +73,9 @@ Result<std::uint16_t> parse_port(std::string_view text);
 // True if no other machine can connect to it: 127.0.0.0/8, ::1 or a unix socket. O(1).
 bool is_local(const Listen& listen);
 
-// True for an address of loopback or of a private or link-local network: 127.0.0.0/8, 10.0.0.0/8,
-// 172.16.0.0/12, 192.168.0.0/16, 169.254.0.0/16, 100.64.0.0/10, ::1, fc00::/7, fe80::/10, and for a
-// unix socket. 0.0.0.0 and :: are none. O(1).
+// True for a unix socket and for an address of loopback or of a private or link-local network:
+// 127.0.0.0/8, 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 169.254.0.0/16, 100.64.0.0/10, ::1,
+// fc00::/7, fe80::/10. False for 0.0.0.0 and ::. O(1).
 bool is_private(const Listen& listen);
 
 // True for 0.0.0.0 and ::, which are all addresses of the machine.

@@ -33,7 +33,7 @@ void apply_flags(const CommandLine& line, Settings& settings) {
   settings.log_level = static_cast<LogLevel>(level + steps);
 }
 
-// Decides between the listeners of the flags, those of the file, and the default listener. Sets
+// Decides between the listeners of the flags and of the file, and the default listener. Sets
 // default_listener if no address and no port is configured.
 Result<void> choose_listeners(const CommandLine& line, const config::FileLines& lines,
                               Settings& settings) {
@@ -58,8 +58,8 @@ Result<void> choose_listeners(const CommandLine& line, const config::FileLines& 
                   config::printable(line.config_file), lines.listeners.front())};
 }
 
-// --salvage and --backup copy the journal that the settings name, and --cluster-leave changes it.
-// --cluster-bootstrap and --cluster-recover make it that of the node.
+// --salvage and --backup copy the journal that the settings name; --cluster-leave,
+// --cluster-bootstrap and --cluster-recover convert it.
 Result<void> check_task(const CommandLine& line, const Settings& settings) {
   const auto missing = [&](std::string_view key, std::string_view flag) {
     return Error{fmt::format("{}: {} is not set; give {} as well",

@@ -1,6 +1,6 @@
 // The settings in force: defaults, then the file, then the flags.
 //
-// Reads one file and changes no global state, so that a failed reload leaves the running settings
+// Reads one file and changes no global state: a failed reload leaves the running settings
 // unchanged.
 #pragma once
 

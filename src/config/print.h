@@ -1,6 +1,6 @@
 // Settings as TOML.
 //
-// Used by --print-config and by the generated files. The order is that of the table.
+// Used by --print-config and by the generated files, in the order of the table.
 #pragma once
 
 #include <string>

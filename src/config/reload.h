@@ -13,7 +13,7 @@ namespace tubed {
 struct ReloadPlan {
   std::vector<std::string> changed;        // keys that take effect now
   std::vector<std::string> needs_restart;  // keys, and "listen", that differ and are not applied
-  Settings next;                           // the settings to use from now on
+  Settings next;                           // the settings to use
 };
 
 // `next` is `current` with the reloadable settings of `fresh`.

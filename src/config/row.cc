@@ -1,4 +1,4 @@
-// What the rows of settings and flags say of themselves.
+// The names, defaults and tasks that are derived from the rows of settings and flags.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -108,7 +108,7 @@ std::span<const ListenKey> listen_table();  // elements.cc, as the next
 std::span<const RoleKey> role_table();
 std::span<const Option> options_table();
 
-// The task of a flag; Task::serve if it is none.
+// The task of a flag. Task::serve: the flag is not a task.
 Task task_of(Action action);
 
 // "-z/--limits-job-bytes": a flag as errors name it.

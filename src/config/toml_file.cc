@@ -1,7 +1,6 @@
 // How a file is read: toml++ parses it as a whole, collect() flattens the tables into assignments
 // with dotted keys, and sort_by_position() puts these into the order of the file, which toml++ does
-// not keep. The Reader then applies one after the other, so that the mistake that it reports is the
-// first of the file.
+// not keep. The Reader applies them one by one and reports the first mistake in the file.
 //
 // The only file that includes toml++, whose headers are slow to compile.
 #include "config/toml_file.h"
@@ -86,14 +85,14 @@ bool is_element_table(std::string_view key) {
   return key == kListen || key == kPolicy || key == kRole;
 }
 
-// `listen = []` is no array of elements: the default listener would take the place of none.
+// `listen = []` is refused: it would mean the default listener, not "no listener".
 bool is_array_of_elements(std::string_view key, const toml::array& array) {
   return array.is_array_of_tables() ||
          (array.empty() && (key != kListen || TUBED_PLANTED(empty_is_the_default)));
 }
 
-// A key that contains a dot was quoted in the file; it is quoted here too, so that it does not look
-// like two keys.
+// A key that contains a dot was quoted in the file. Quotes it here too: it must not look like two
+// keys.
 std::string key_part(const toml::key& key) {
   const bool is_quoted = key.str().find('.') != std::string_view::npos;
   return is_quoted ? config::in_quotes(key.str()) : printable(key.str());
@@ -311,7 +310,7 @@ class Reader {
     return {};
   }
 
-  // The values are those of tube-policy; a number may be an integer.
+  // Takes the values of tube-policy; a number may be an integer.
   Result<void> apply_policy_key(const Entry& entry, TubePattern& policy) const {
     const auto* text = entry.node->as_string();
     const auto* number = entry.node->as_integer();
@@ -368,7 +367,7 @@ class Reader {
   FileLines& lines_;
 };
 
-// Reads one byte more than allowed, to find a file that is too large without reading all of it.
+// Reads at most one byte more than the limit, which suffices to detect a file that is too large.
 Result<std::string> contents_of(const std::string& file) {
   const auto failed = [&](const std::string& reason) {
     return Error{fmt::format("{}: cannot read: {}", printable(file), reason)};

@@ -25,9 +25,9 @@ struct FileLines {
   std::vector<std::uint32_t> roles;      // of each role, in the file's order
 };
 
-// Applies the file to `settings`. settings.listeners becomes the listeners of the file, and is
-// empty if the file has none; so with its policies and its roles. The error is one line,
-// "FILE:LINE: KEY: REASON", for the first mistake in the file.
+// Applies the file to `settings`. Replaces settings.listeners, the policies and the roles by those
+// in the file, which may be empty. The error is one line, "FILE:LINE: KEY: REASON", for the first
+// mistake in the file.
 Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines);
 
 // The same for the contents of a file; `file` is its name in errors.

@@ -49,8 +49,8 @@ struct Value {
   std::vector<std::string> list;
 };
 
-// The bounds are inclusive. Those of a duration are in nanoseconds and whole milliseconds; those of
-// a sync are for its interval.
+// The bounds are inclusive. A duration has bounds in nanoseconds that are whole milliseconds; the
+// bounds of a sync apply to its interval.
 struct Type {
   Kind kind = Kind::text;
   std::string_view unit = {};  // of a count, the noun; of a text, the placeholder in --help

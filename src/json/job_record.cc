@@ -46,7 +46,7 @@ Result<void> read_numbers(const Json& object, JobRecord& job) {
   return {};
 }
 
-// Checked here, before the first put, so that the error can name the line.
+// Checks the names before the first put, when the error can still name the line.
 Result<void> read_names(const Json& object, JobRecord& job) {
   if (const Json* const tube = object.find("tube")) {
     if (tube->text() == nullptr || !is_tube_name(*tube->text())) {

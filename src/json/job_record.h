@@ -17,7 +17,7 @@
 
 namespace tubed::json {
 
-// The values that most clients use, so that a job put by hand is not more urgent than theirs.
+// The values that most clients use: a job put by hand is not more urgent than theirs.
 inline constexpr Priority kUsualPriority = 1024;
 inline constexpr std::uint32_t kUsualTtrSeconds = 60;
 
@@ -38,7 +38,7 @@ struct JobRecord {
   std::string body;
 };
 
-// Nothing: there is no such state. "ready", as stats-job has it.
+// Returns the state with this name in stats-job, such as "ready". Nothing: no state has the name.
 std::optional<JobState> state_named(std::string_view name);
 
 // One object: id, tube, state, priority, delay, ttr, age, the counters, tags if the job has any,

@@ -2,12 +2,13 @@
 // repairs text that is not UTF-8; the writer here renders everything else, without a copy of the
 // value.
 //
-// Reading: Reader receives the events of the SAX parser. Each open object or array is the last of a
-// stack, and becomes a value of the one below it when it ends. A value that is nested too deep for
-// the stack is an error, or is parsed and dropped. Writing: append() renders a value
-// recursively into one line; text is escaped byte by byte, and text that is not UTF-8 is repaired
-// first. Bodies are the large values: they are checked once for UTF-8 and copied once into the
-// line.
+// Reading: Reader receives the events of the SAX parser and keeps a stack of open objects and
+// arrays. When a value ends, it is added to the value below it. A value that is nested too deep for
+// the stack is an error, or is parsed and dropped.
+//
+// Writing: append() renders a value recursively into one line; text is escaped byte by byte, and
+// text that is not UTF-8 is repaired first. Bodies are the large values: they are checked once for
+// UTF-8 and copied once into the line.
 #include "json/json.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Json: the little of JSON that tubed and tubectl write and read: lines with one object each.
 //
-// A value of our own, so that only json.cc includes nlohmann-json. Writing builds a value and
-// to_line() renders it. Of a line, reading keeps only what they need: the scalars of the outermost
-// object; nested objects and arrays are checked and dropped. A document is kept whole, but has a
-// bounded depth. So hostile text cannot make deep values.
+// Only json.cc includes nlohmann-json, which is slow to compile. To write, build a value and render
+// it by to_line(). Reading a line keeps the scalars of the outermost object; nested objects and
+// arrays are checked and dropped. A document is kept whole, but its depth is bounded: hostile text
+// cannot make deep values.
 #pragma once
 
 #include <concepts>
@@ -53,7 +53,7 @@ class Json {
   // The value of the key; adds null for a new key. Members keep the order in which they were added.
   // A null value becomes an object. O(members). Precondition: an object or null.
   Json& operator[](std::string_view key);
-  // Null: there is no such member. O(members). Precondition: an object.
+  // Null: no member has the key. O(members). Precondition: an object.
   const Json* find(std::string_view key) const;
   // Precondition: an object.
   const std::vector<Member>& members() const { return std::get<Members>(value_); }
@@ -89,7 +89,7 @@ void append_text(std::string_view text, std::string& line);
 // escaped, those beyond ASCII too: a terminal may obey them.
 std::string to_line(const Json& value);
 
-// --- A job's body: as text if it is UTF-8, else in base64, so that no byte is lost
+// --- A job's body: as text if it is UTF-8, else in base64; no byte is lost
 
 // The key "body" or "body_base64", and the value.
 std::pair<std::string_view, std::string> body_member(std::string_view body);

@@ -2,7 +2,7 @@
 //
 // 1. split() sorts the pieces of the command line by their rows. It ends at a value that is missing
 //    or needless, because the meaning of the words after it is not certain.
-// 2. --help wins over all later mistakes, so that it can be added to a line that is refused.
+// 2. --help wins over all later mistakes: a user can add it to a line that is refused.
 // 3. take_values() asks the environment for options that are not given, and checks each value.
 // 4. The unknown options, check_relations() and the arguments that are too many: the first mistake
 //    is reported. Of several unexpected words an unknown option is named first, since the words

@@ -48,7 +48,7 @@ struct ValueType {
 
   Kind kind = Kind::flag;
   std::string_view placeholder{};  // how the help writes the value
-  // The range of count, seconds, milliseconds and size, and that of number and time.
+  // The range of count, seconds, milliseconds and size; below it, the range of number and time.
   std::uint64_t min = 0;
   std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
   double min_number = 0;
@@ -111,7 +111,7 @@ struct OptionRow {
   std::string_view env{};                      // the environment variable that also sets it
   std::array<std::string_view, 3> excludes{};  // other options, by name
   std::string_view needs{};
-  std::string_view group{};  // the heading in the help, if it is not that of all options
+  std::string_view group{};  // the heading in the help; empty: the heading of all options
 
   // Filled in by option().
   bool repeats = false;
@@ -128,7 +128,7 @@ inline constexpr OptionRow kHelpOption{.names = "-h,--help", .help = "Print this
 // name.
 struct OptionNames {
   std::vector<std::string> names;  // with their hyphens
-  std::string positional;          // empty: the row has none
+  std::string positional;          // empty: the row has no such name
 
   // How messages name it as an option: by the first name with two hyphens, else the first of all.
   const std::string& shown() const;
@@ -150,7 +150,7 @@ inline constexpr bool kIsOptional = false;
 template <class T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
-// Precondition: `text` was normalized, and the range of the row is within that of the member.
+// Precondition: `text` was normalized, and the member's type holds the range of the row.
 template <class Value>
 Value parsed(const std::string& text) {
   if constexpr (std::same_as<Value, std::string>) {

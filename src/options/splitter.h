@@ -3,11 +3,11 @@
 // getopt_long(3) splits the words, so clusters of letters (-lf FILE), attached values (-tmail) and
 // --option=value behave as in other programs. Three rules are added:
 //
-// - A long option is not abbreviated, so that a new option cannot change the meaning of a script.
+// - A long option is not abbreviated: a new option cannot change the meaning of a script.
 // - A word such as -5 is an argument, unless an option has that letter.
 // - After "--" every word is an argument.
 //
-// A mistake does not end the splitting: the caller decides which one it reports, and how.
+// A mistake does not end the splitting: the caller decides which mistake it reports, and how.
 //
 // Ownership: pieces refer to the words, which must outlive them.
 // Cost: each piece takes time proportional to the number of options and the length of its word.
@@ -48,7 +48,7 @@ struct Piece {
 
   Kind kind = Kind::argument;
   std::size_t option = 0;      // its index, unless it is unknown
-  std::string_view text{};     // the value or the argument; empty if there is none
+  std::string_view text{};     // the value or the argument, if any
   std::string unknown_name{};  // as it was written, with the rest of its cluster, without a value
 };
 
@@ -61,7 +61,7 @@ class Splitter {
   // state. Several splitters may alternate: none leaves state behind.
   std::optional<Piece> next();
 
-  // The words after those of the last piece. Precondition: the last piece is an argument.
+  // The words that follow the last piece. Precondition: the last piece is an argument.
   std::span<const char* const> rest() const;
 
   const std::vector<Syntax>& options() const { return options_; }

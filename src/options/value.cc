@@ -1,7 +1,5 @@
-// normalized() checks the text of a value against the type of its row and brings it to the form
-// that the member's parser reads: a plain decimal number for numbers, times and sizes, the text
-// itself otherwise. So units exist only here, and the rest of a program sees seconds, milliseconds
-// and bytes.
+// normalized() checks a value against the type of its row. It converts numbers, times and sizes to
+// plain decimal numbers, which the member's parser reads: the rest of a program sees no units.
 #include "options/value.h"
 
 #include <algorithm>

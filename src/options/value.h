@@ -9,9 +9,9 @@
 
 namespace tubed::options {
 
-// The value as its option stores it: numbers, times and sizes as a plain decimal number, so that
-// "5m" becomes "300", or "300000" if the type is milliseconds; other text as it is. The Error names
-// what the option takes, with its range and units.
+// Returns the value in the form that the option stores. A number, time or size becomes a plain
+// decimal number: "5m" is "300", or "300000" in milliseconds. Other text is returned as it is. The
+// Error names the expected form with its range and units.
 Result<std::string> normalized(const ValueType& type, std::string_view text);
 
 // "\"5y\" is not a time": at most 40 bytes of the text are shown.

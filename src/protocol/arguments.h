@@ -1,7 +1,7 @@
 // Arguments: parsing of the words after a command.
 //
-// A command's argument struct is its schema: `fields` names the members in the order of the line,
-// so that arity, parsing and documentation cannot disagree.
+// A command's argument struct is its schema: `fields` names the members in the order of the line.
+// Arity, parsing and documentation are derived from it and cannot disagree.
 //
 // Grammar: fields are separated by one space; a number may be preceded by more. Numbers are decimal
 // digits and nothing else; a number that its type cannot hold is malformed. The line may end before

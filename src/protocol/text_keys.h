@@ -11,7 +11,7 @@
 
 namespace tubed::protocol {
 
-// `id` is that of the server; the id of a job is a number.
+// `id` is the id of the server; the id of a job is a number.
 inline constexpr auto kTextMembers = std::to_array<std::string_view>(
     {"id", "name", "version", "hostname", "os", "platform", "tube", "cluster-name",
      "cluster-leader", "cluster-nodes", "idempotency-key", "concurrency-key", "group",

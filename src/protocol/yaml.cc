@@ -60,7 +60,7 @@ bool has_base(std::string_view text) {
   });
 }
 
-// A dot without digits is a number by the letter of YAML 1.1. `1.2.3` is none for any parser.
+// A dot without digits is a number by the letter of YAML 1.1; no parser takes `1.2.3` for a number.
 bool reads_as_number(std::string_view text) {
   if (text.starts_with('_')) return false;
   skip_sign(text);
@@ -195,7 +195,7 @@ namespace {
 
 constexpr std::size_t kShortKeyBytes = 64;
 
-// The usual member. Precondition: the key is short, so that the line fits.
+// Appends a number, the most frequent member. Precondition: the key has at most kShortKeyBytes.
 void append_number(std::string_view key, std::uint64_t number, std::string& yaml) {
   char line[kShortKeyBytes + 24];
   char* end = std::copy(key.begin(), key.end(), line);

@@ -1,6 +1,6 @@
 // The subset of YAML that stats and lists use. Many clients read it without a YAML parser, so the
-// layout is that of beanstalkd, byte for byte. Such clients also take quotes for a part of a name,
-// so a text has quotes only where a YAML parser would not read it as that text without them.
+// layout is beanstalkd's, byte for byte. Such clients also take quotes for a part of a name, so a
+// text has quotes only where a YAML parser would not read it as that text without them.
 // [notes: stats, in order]
 #pragma once
 

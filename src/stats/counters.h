@@ -1,4 +1,5 @@
-// ServerCounters: what a server counts since its start, beside its commands and its queue.
+// ServerCounters: the counters of a server since its start, other than those of its commands and of
+// its queue.
 //
 // The server and its conversations count; the rows of stats and of the metrics read. Counts only
 // grow. Counting is an addition without allocation or system call.
@@ -69,7 +70,7 @@ class ServerCounters {
   void add_tick(Duration duration) { tick_times_.add(duration); }
   HistogramView tick_times() const { return tick_times_.view(); }
 
-  // When the first certificate in use expires, since 1970; zero: none is in use.
+  // When the first certificate in use expires, since 1970; zero: no certificate is in use.
   void set_certificate_expiry(Duration expiry) { certificate_expiry_ = expiry; }
   Duration certificate_expiry() const { return certificate_expiry_; }
 

@@ -38,8 +38,7 @@ constexpr std::string_view kNodeLabel = "node";
 
 // --- Text
 
-// One line. Its buffer is on the stack and large enough, so that words are appended without a check
-// for more memory.
+// One line. Its buffer is on the stack and large enough: appending a word allocates nothing.
 class MetricLine {
  public:
   void word(std::string_view word) {

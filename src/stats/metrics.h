@@ -1,9 +1,9 @@
-// MetricsPage: all metrics in Prometheus' text format (version 0.0.4), made in pieces, so that a
-// page of 10,000 tubes does not delay other clients.
+// MetricsPage: all metrics in Prometheus' text format (version 0.0.4), made in pieces: a page of
+// 10,000 tubes does not delay other clients.
 //
-// It reads the queue and never changes it. The lines of the server as a whole are made with the
-// page, and those of a tube when its piece is made: the queue may change between two pieces. A tube
-// that is created or removed meanwhile is in some families and not in others; none is listed twice.
+// It reads the queue and never changes it. The lines of the whole server are made with the page,
+// the lines of a tube with its piece: the queue may change between two pieces. A tube that is
+// created or removed meanwhile is in some families and not in others; no tube is listed twice.
 #pragma once
 
 #include <cstddef>

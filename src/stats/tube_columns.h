@@ -1,8 +1,7 @@
-// The columns of a tube: those of stats-tubes, of the list of tubes of the HTTP API, and of its
-// events. The first is the name of the tube, the others are numbers.
+// The columns of a tube in stats-tubes, and in the list of tubes and the events of the HTTP API.
+// The first is the name of the tube, the others are numbers.
 //
-// Columns stay where they are in stats-tubes: clients may read them by position, so a new one comes
-// last.
+// A new column of stats-tubes comes last: clients may read the columns by position.
 #pragma once
 
 #include <algorithm>

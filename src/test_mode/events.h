@@ -72,10 +72,10 @@ constexpr std::string_view word_of(Event event) {
   return kEventTexts[static_cast<std::size_t>(event)].word;
 }
 
-// "c3": the name of a connection, which is that of its session.
+// "c3": the name of a connection, made from its session.
 std::string connection_name(SessionId session);
 
-// No value: there is no such word.
+// No value: the word names no event.
 std::optional<Event> event_named(std::string_view word);
 
 class EventLog {

@@ -30,7 +30,7 @@ class Faults {
   // The fault that this text names: an error word, CLOSE or HANG. No value: it names none.
   static std::optional<Fault> named(std::string_view reply);
 
-  // False: there are kMost faults. O(1).
+  // Fails if kMost faults are set. O(1).
   bool add(std::string_view verb, std::uint64_t count, Fault fault);
   void clear() { rules_.clear(); }
 

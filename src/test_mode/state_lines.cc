@@ -1,6 +1,6 @@
 // A load has two parts: read() takes all lines and checks them, and nothing changes if a line is
-// malformed or the limits do not suffice. Then the policies come first, so that they govern the
-// jobs from the start, then the pauses and the jobs.
+// malformed or the limits do not suffice. Then the policies are set, which govern the jobs from the
+// start, then the pauses and the jobs.
 //
 // Whether a group holds a job follows from the tags of all jobs: a job that waits for a group, and
 // is neither delayed nor buried, is held if the group has members in the queue or in the lines,
@@ -106,7 +106,7 @@ void set_marks(Json& line, const JobMarks& marks) {
 Json job_line(const engine::Engine& engine, Time now, JobId id) {
   const engine::JobInfo info = *engine.job_info(now, id);
   const bool delayed = info.state == JobState::delayed;
-  // Rounded up, so that a delayed job stays delayed.
+  // Rounded up: a delayed job stays delayed.
   constexpr std::chrono::seconds kSecond{1};
   const Duration delay = delayed ? info.time_left + kSecond - Duration(1) : Duration{};
   JobRecord job{.id = id,
@@ -306,7 +306,7 @@ std::uint32_t memory_of(const LoadedJob& job) {
          engine::marks_memory(tags, marks_of(job));
 }
 
-// Claims the memory of all jobs, or of none.
+// Claims the memory of all jobs, or claims nothing and fails.
 bool claim_all(const Loaded& loaded, engine::Engine& engine) {
   for (std::size_t i = 0; i < loaded.jobs.size(); ++i) {
     if (engine.claim_memory(memory_of(loaded.jobs[i]))) continue;
@@ -378,7 +378,7 @@ void set(const LoadedPolicy& policy, commands::Service& service) {
   TUBED_ASSERT(is_set);
 }
 
-// False: there is no such tube.
+// Fails if the tube does not exist.
 bool begin(const LoadedPause& pause, commands::Service& service) {
   return service.engine().pause(service.now(), pause.tube, pause.duration, service);
 }

@@ -1,11 +1,11 @@
 // The state of a server as lines of JSON, for test-dump, test-load and --preload.
 //
 // Each line is an object. The first has the clock; then comes one line for each tube, each value of
-// a policy that a client has set, each connection and each job. A job's line is that of tubectl
+// a policy that a client has set, each connection and each job. A job has the line of tubectl
 // export (json/job_record.h), with more keys at its end: `holder`, `time_left_ms`, the marks of the
-// job and `held`. test-load reads it, without `holder` and `held`, and the lines of policies, and
-// of a tube's line the pause, and passes over the others. A line without the marks or a dump
-// without policies is loaded as well.
+// job and `held`. test-load reads it, without `holder` and `held`, the lines of policies, and the
+// pause in a tube's line, and skips the others. A line without the marks or a dump without policies
+// is loaded as well.
 //
 // The marks (JobMarks) are written where they are set: `reserves_before`, `timeouts_before` and
 // `releases_before`, the counters when the present attempts began; `dead_from` and `dead_reason`;

@@ -6,10 +6,10 @@
 // brings a job to rest. Notices: a wait has ended. Answers of observed rows: a reserve that was
 // answered at once, a touch, and a move of one job.
 //
-// A fact about a job that comes to rest gives its counters and its place. The differences from the
-// fact before it show what happened (event_between). The command that runs does not show it: when a
-// delete ends a group, the jobs that the group held come to rest as well. When a policy has decided
-// about a job, the engine reports that before the fact (retired()).
+// A fact about a job that came to rest has its counters and its place. The differences from the
+// job's previous fact show the event (event_between). The running command does not show it: a
+// delete that ends a group also brings to rest the jobs that the group held. When a policy has
+// decided about a job, the engine reports that before the fact (retired()).
 #include "test_mode/test_mode.h"
 
 #include <algorithm>
@@ -46,10 +46,9 @@ bool is_put(const Command& row) {
   return row.name.starts_with(word_of(Event::put));
 }
 
-// The clock does not pass this time, so that no deadline overflows: the longest delay is shorter
-// than what is left.
+// The last time of the clock. No deadline overflows: the longest delay is shorter than the rest.
 constexpr Time kLatest = kNever - std::chrono::seconds((1LL << 32) + 1);
-// Deadlines that one slice of an advance passes.
+// Deadlines in a slice of an advance.
 constexpr int kDeadlinesPerSlice = 1000;
 
 Time first_of(const Deadlines& next) {
@@ -248,7 +247,7 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
     engine.end_replay();
   });
   recovered();
-  // With the new jobs: a waiting client gets none of the old.
+  // With the new jobs: a waiting client does not get an old job.
   if (service_.draining()) end_drain_();
 }
 

@@ -1,5 +1,5 @@
-// TestMode: what a server for test suites has beside its queue: a clock that is moved by command,
-// events, faults and snapshots.
+// TestMode: the additions of a server for test suites: a clock that is moved by command, events,
+// faults and snapshots.
 //
 // The queue is the same as in any other server. The service calls TestMode at these places:
 //
@@ -8,9 +8,9 @@
 // - tick_began() gives the time of the queue, and next_deadlines() the timers of the server.
 // - fact(), notice() and retired() record what happened without a command.
 //
-// A command that moves the clock goes from deadline to deadline. After each deadline that has
-// notified a client it answers Unfinished, and it goes on when every client has done what it can:
-// so a client's pipelined commands run at the time at which it was notified, and its replies are
+// A command that moves the clock proceeds from deadline to deadline. After each deadline that has
+// notified a client it answers Unfinished, and it continues when every client has done what it can.
+// A client's pipelined commands thus run at the time at which it was notified, and its replies are
 // sent before the reply to the command.
 #pragma once
 
@@ -37,7 +37,7 @@ namespace tubed::test_mode {
 class TestMode final : public commands::TestHooks {
  public:
   // The clock begins at service.now(), when the monotonic clock is at `tick`. `end_drain` ends
-  // drain mode. `service` outlives it and calls it from now on.
+  // drain mode. `service` outlives it and calls it.
   TestMode(commands::Service& service, ClockMode mode, Time tick, std::function<void()> end_drain);
 
   // The test mode of the server that runs this command. Precondition: it has one.
@@ -78,9 +78,9 @@ class TestMode final : public commands::TestHooks {
   protocol::Answer show_clock();  // CLOCK; refers to a member
   // O(jobs + connections), as is restore().
   void reset();
-  // Sets `jobs` to their number. False: there are kMostSnapshots others. O(jobs).
+  // Sets `jobs` to the number of jobs. Fails if kMostSnapshots others exist. O(jobs).
   bool take_snapshot(std::string_view name, std::uint64_t& jobs);
-  // The number of jobs. No value: there is no such snapshot.
+  // The number of jobs. No value: the snapshot does not exist.
   std::optional<std::uint64_t> restore(std::string_view name);
   // AWAITED, TIMED_OUT, or Unfinished when the command is parked until an event happens or `until`,
   // a time of the monotonic clock, is reached. O(1).
@@ -135,7 +135,7 @@ class TestMode final : public commands::TestHooks {
   std::unordered_set<JobId> cooldowns_;         // of deleted jobs: `Removed` of one deletes no job
   const commands::Command* running_ = nullptr;  // the row of the command table that runs now
   JobId moving_ = 0;                            // the job that the running command moves; 0: none
-  // The job whose retirement is an event, so that the next fact about it is none.
+  // The job whose retirement was recorded as an event. Its next fact is not an event.
   JobId retired_ = 0;
   std::function<void()> end_drain_;
 };

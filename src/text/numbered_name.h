@@ -8,7 +8,7 @@
 
 namespace tubed {
 
-// The prefix, and the number with at least ten digits, so that names sort as their numbers do.
+// Returns the prefix and the number with at least ten digits: names sort as their numbers do.
 // O(name).
 std::string numbered_name(std::string_view prefix, std::uint64_t number);
 

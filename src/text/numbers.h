@@ -10,8 +10,8 @@
 
 namespace tubed {
 
-// Takes a number off the front of `text`, as many digits as there are. Nothing, and `text` is as
-// before: no digit is there, or the type cannot hold the number. O(digits).
+// Takes a number, all leading digits, off the front of `text`. Returns nothing and leaves `text`
+// unchanged if it does not begin with a digit or the type cannot hold the number. O(digits).
 template <std::unsigned_integral Number>
 [[gnu::always_inline]] inline std::optional<Number> take_number(std::string_view& text,
                                                                 int base = 10) {
@@ -23,15 +23,15 @@ template <std::unsigned_integral Number>
   return number;
 }
 
-// The number that is all of `text`. Nothing: something else is there, or the type cannot hold the
-// number. O(text).
+// Returns the number that `text` is. Nothing: `text` is not a number, or the type cannot hold it.
+// O(text).
 template <std::unsigned_integral Number>
 std::optional<Number> parse_number(std::string_view text, int base = 10) {
   const auto number = take_number<Number>(text, base);
   return text.empty() ? number : std::nullopt;
 }
 
-// The number at the front of `text`; 0: none is there. O(digits).
+// Returns the number at the front of `text`, or 0 without a number. O(digits).
 template <std::unsigned_integral Number = std::uint64_t>
 Number leading_number(std::string_view text) {
   return take_number<Number>(text).value_or(0);

@@ -7,9 +7,9 @@
 
 namespace tubed {
 
-// "did you mean X?" with the candidate nearest to `word`, or "" if none is near. A candidate a.b.c
-// is also near if `word` is near its last part. Words may be long: above 100 bytes no suggestion is
-// computed. Cost: for each candidate, the product of the lengths.
+// Returns "did you mean X?" with the candidate nearest to `word`, or "" if no candidate is near. A
+// candidate a.b.c is also near if `word` is near its last part. A word of more than 100 bytes gets
+// no suggestion. Cost: for each candidate, the product of the lengths.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 // The same for the end of a message: " (did you mean X?)", or "".

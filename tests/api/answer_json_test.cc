@@ -48,7 +48,7 @@ TEST_CASE("a put has the place of the new job, or the state of the job with its 
             .text == "{\"result\":\"INSERTED\",\"id\":12,\"state\":\"delayed\",\"pri\":5}\n");
 }
 
-TEST_CASE("a refusal is a problem, and the reply to drain is none") {
+TEST_CASE("a refusal is a problem, and the reply to drain is not") {
   const Response missing = answer("deleteJob", protocol::Status{"NOT_FOUND"});
   CHECK(missing.head.status == 404);
   CHECK(missing.head.content == Content::problem);

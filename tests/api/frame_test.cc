@@ -55,7 +55,7 @@ TEST_CASE("a frame has small and large bodies, in pieces of any size") {
   }
 }
 
-TEST_CASE("a head that is not whole is none") {
+TEST_CASE("a head that is not whole is not taken") {
   std::string text = "200 0  15";
   CHECK(!take_frame_head(text));
   text += "\r";

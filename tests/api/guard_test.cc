@@ -7,7 +7,7 @@ namespace {
 
 const std::vector<std::string> kHosts = {"queue.example.org", "Other"};
 
-// The status, 0 if the request may go on.
+// The status, or 0 if the request is accepted.
 unsigned check(std::optional<std::string_view> host, std::optional<std::string_view> origin = {},
                bool may_change = false, std::optional<std::string_view> requested_by = {}) {
   const auto problem =
@@ -58,7 +58,7 @@ TEST_CASE("the Host is a numeric address, localhost or a name of the settings") 
   }
 }
 
-TEST_CASE("the Origin, if there is one, is the Host") {
+TEST_CASE("an Origin is the Host") {
   CHECK(check("localhost:80", "http://localhost:80") == 0);
   CHECK(check("localhost:80", "https://LOCALHOST:80") == 0);
   CHECK(check("[::1]:80", "http://[::1]:80") == 0);

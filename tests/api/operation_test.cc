@@ -107,7 +107,7 @@ TEST_CASE("a word that refuses commands is the success of one operation") {
   }
 }
 
-TEST_CASE("the method of a command is that of its effect") {
+TEST_CASE("the method of an operation follows from the effect of its command") {
   for (const Operation& operation : operations()) {
     if (operation.line.empty()) continue;
     CAPTURE(operation.id);

@@ -373,7 +373,7 @@ TEST_CASE("a list of tubes that is denied is a problem") {
   CHECK(api.get("/tubes?sort=name", {.role = "worker"}).status == 403);
 }
 
-TEST_CASE("a list of tubes has those of the role") {
+TEST_CASE("a list of tubes has the tubes of the role") {
   Api api({role_of_families("web", "i", {"web.*"})});
   api.run("put-in-tube web.a 0 0 60 1\r\na\r\nput-in-tube b 0 0 60 1\r\na\r\n");
   CHECK(api.get("/tubes?sort=name", {.role = "web"})["total"] == "1");

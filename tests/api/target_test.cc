@@ -49,7 +49,7 @@ TEST_CASE("a query has names with values") {
   CHECK(find(query_of("a=1"), "b") == nullptr);
 }
 
-TEST_CASE("a target that is malformed, has a zero byte or is too long is none") {
+TEST_CASE("a target that is malformed, has a zero byte or is too long is refused") {
   for (const std::string_view target :
        {"", "api", "?a", "*", "http://host/", "/%", "/%4", "/%4x", "/%x4", "/%+1", "/%-1", "/a%",
         "/%00", "/a?%00", "/a?b=%00", "/a?%", "/a?b=%4", "/a?%zz=1"}) {

@@ -247,7 +247,7 @@ TEST_CASE("mistakes in tables within tables") {
         "tubed.toml:3: role.verbs: \"inspekt\" is not one of produce, work, inspect, admin");
 }
 
-TEST_CASE("the certificates of a listener have keys, or none has") {
+TEST_CASE("either all certificates of a listener have keys, or no certificate") {
   const auto error = [](std::string_view tls) {
     return load_error(fmt::format("\n[[listen]]\naddress = \"10.0.0.1\"\ntls = {{ {} }}\n", tls));
   };
@@ -329,7 +329,7 @@ TEST_CASE("patterns that match no tube and hosts that no request names are refus
   CHECK(load_error("http.hosts = [\"queue\", \"a-b_c.Example\"]\n") == "");
 }
 
-TEST_CASE("the certificates of HTTP have keys, or none has") {
+TEST_CASE("either all certificates of HTTP have keys, or no certificate") {
   CHECK(load_error("[http]\n\ntls.key = \"/k\"\n") ==
         "tubed.toml:3: http.tls.key: tls.key without tls.certificate");
   CHECK(load_error("http.tls.client_ca = \"/k\"\n") ==

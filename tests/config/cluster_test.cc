@@ -206,7 +206,7 @@ TEST_CASE("addresses that are not private need cluster.insecure") {
             .starts_with("tubed.toml:5: cluster.listen: 0.0.0.0:1 is neither"));
 }
 
-TEST_CASE("the address of the nodes is not that of clients or HTTP") {
+TEST_CASE("nodes, clients and HTTP do not share an address") {
   const auto with = [](std::string_view more) { return fmt::format("{}\n{}", node(), more); };
   CHECK(load_error(with("[[listen]]\naddress = \"127.0.0.1:7001\"\n")) ==
         "tubed.toml:5: cluster.listen: clients already connect to 127.0.0.1:7001 (tubed.toml:9)");

@@ -261,7 +261,7 @@ TEST_CASE("an empty directory is refused and does not switch the journal off") {
   }
 }
 
-TEST_CASE("a flag that ends with = has an empty argument and does not use the next one") {
+TEST_CASE("a flag that ends with = has an empty argument and does not use the next word") {
   const auto line = accept({"--user=", "-V", "-z", "5"});
   CHECK(line.warnings.empty());
   CHECK(line.log_level_steps == 1);

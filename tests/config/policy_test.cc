@@ -42,12 +42,12 @@ std::string_view value_of(const TubePattern& policy, std::string_view key) {
   return policy.values[static_cast<std::size_t>(find_policy_key(key).value())];
 }
 
-// A table for "t" with this one line.
+// A table for "t" with this line.
 std::string table_with(std::string_view line) {
   return "[[policy]]\ntubes = \"t\"\n" + std::string(line) + "\n";
 }
 
-TEST_CASE("a file without policies has none") {
+TEST_CASE("a file without policies sets no policy") {
   CHECK(load("").value().policies.empty());
   CHECK(load("policy = []\n").value() == Settings());
 }

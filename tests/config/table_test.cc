@@ -1,5 +1,5 @@
-// Every row, from the file and from its flag: generated from the table, so that a new row is
-// tested without a new line here.
+// Tests every row, from the file and from its flag. The cases are generated from the table: a new
+// row needs no new line here.
 #include "config/table.h"
 
 #include <algorithm>
@@ -23,8 +23,7 @@ bool needs_certificate(const Setting& row) {
   return row.key.starts_with("http.tls.") && row.key != "http.tls.certificate";
 }
 
-// The settings that a value of the row needs, if it is not the default: those of its section, and
-// then those of another.
+// The settings that a value other than the default needs, first in its section, then in another.
 std::string needed_by(const Setting& row) {
   if (needs_certificate(row)) return "tls.certificate = [\"a\", \"b\"]\n";
   if (row.section() != "cluster") return "";
@@ -93,12 +92,12 @@ std::vector<Value> good_values(const Setting& row) {
     values.insert(values.end(), {std::string("[::1]:0"), std::string("unix:/a \"b\" \\c"),
                                  std::string("10.0.0.1:65535")});
   }
-  // Within the row's bounds, but refused beside the default of another row (access_test.cc).
+  // Within the row's bounds, but refused with the default of another row (access_test.cc).
   if (row.key == "journal.max_bytes") std::erase(values, Value(row.type.minimum + 1));
   if (row.key == "http.auth") values.resize(1);
   if (row.key == "http.hosts") values[1] = std::vector<std::string>{"queue.example", "a_b-2"};
   if (row.key == "http.role") values.clear();
-  // The texts that they allow are those of cluster_test.cc.
+  // cluster_test.cc has the texts that they allow.
   if (row.key == "cluster.name") values[1] = std::string("A.b_c-9");
   if (row.key == "cluster.listen" || row.key == "cluster.address") {
     values.resize(1);

@@ -63,7 +63,7 @@ TEST_CASE("the commented keys of the default file are the defaults") {
     uncommented += (is_key ? line.substr(1) : line) + "\n";
   }
   CAPTURE(uncommented);
-  // Each setting once, the address of the default listener, and the keys of the example of a unix
+  // Each setting once, the default listener's address, and the keys of the example of a unix
   // socket.
   CHECK(keys == config::settings_table().size() + 1 + 3);
   const auto loaded = load(uncommented);

@@ -42,7 +42,7 @@ TEST_CASE("the reference page has the values of a directory and of a sync interv
                  "1h | yes |"));
 }
 
-TEST_CASE("the values of a list are the values of its elements") {
+TEST_CASE("a list has the values of its elements") {
   const auto page = settings_markdown();
   CHECK(mentions(page, "| `[\"produce\", \"work\"]` | array of produce, work, inspect, admin |"));
   CHECK(mentions(page, "| `[\"web-1\"]` | array of text |"));

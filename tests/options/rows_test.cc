@@ -1,4 +1,4 @@
-// The rows of both programs: those of the daemon's flags, and those of each subcommand of tubectl.
+// The rows of both programs: the daemon's flags, and the options of each subcommand of tubectl.
 #include <algorithm>
 #include <set>
 #include <string>

@@ -482,7 +482,7 @@ TEST_CASE("the metrics of a cluster exist on its nodes") {
   CHECK(samples.text_at(R"(tubed_cluster_node_silence_seconds{node="b"})") == "0.0125");
 }
 
-TEST_CASE("the metrics of a node that waits name no cluster, and those of nodes are bounded") {
+TEST_CASE("a waiting node names no cluster in its metrics, and the metrics of nodes are bounded") {
   Talk talk;
   ClusterState cluster{.name = "d"};
   talk.host.cluster_state = &cluster;

@@ -41,7 +41,7 @@ Values stats_of(Conversation& client, const std::string& command = "stats") {
 }  // namespace
 
 TEST_CASE("stats-tube-times shows no bucket for a tube without a metrics record of its own") {
-  Talk talk({.tubes_with_metrics = 1});  // that of default
+  Talk talk({.tubes_with_metrics = 1});  // of the tube default
   auto client = talk.connect();
   Talk::exchange(*client, "use t\r\n");
   CHECK(Talk::exchange(*client, "stats-tube-times t\r\n") ==
@@ -50,7 +50,7 @@ TEST_CASE("stats-tube-times shows no bucket for a tube without a metrics record 
   CHECK(std::count(reply.begin(), reply.end(), '\n') == 14);
 }
 
-TEST_CASE("new lines come last, before those of a cluster") {
+TEST_CASE("new lines come last, before the lines of a cluster") {
   Talk talk;
   auto client = talk.connect();
   CHECK(Talk::exchange(*client, "stats\r\n").ends_with("\njournal-full: false\n\r\n"));
@@ -275,7 +275,7 @@ TEST_CASE("the tube's own lines agree with the state") {
   CHECK(tube.at("processing-time-p95") == "0.000950");
 }
 
-TEST_CASE("the lines of a cluster are last, and a server that is in none has none of them") {
+TEST_CASE("the lines of a cluster are last, and a server without a cluster lacks them") {
   Talk talk;
   auto client = talk.connect();
   CHECK(Talk::exchange(*client, "stats\r\n").find("cluster") == std::string::npos);

@@ -34,7 +34,7 @@ std::string durable_lines(const std::string& dump) {
   return lines;
 }
 
-// The answers that the loads of a dump must not change, beside the dump itself.
+// The answers, with the dump, that loading the dump must not change.
 std::string answers(TestModeServer& server, Conversation& client, JobId jobs) {
   std::string all = durable_lines(dump_of(server));
   for (JobId id = 1; id <= jobs; ++id) {

@@ -49,7 +49,7 @@ class TestModeServer {
     real += passed;
     talk.service.begin_tick(real);
   }
-  // Runs deferred conversations in turn until none is left.
+  // Runs deferred conversations in turn until no conversation is deferred.
   void settle() {
     bool any = true;
     for (int rounds = 0; any && rounds < 10'000; ++rounds) {

@@ -67,7 +67,7 @@ TEST_CASE("a TTR, a pause and a timeout end when the clock passes them") {
   CHECK(server.say("test-next") == "NOT_FOUND\r\n");
 }
 
-TEST_CASE("a wait for a job begins anew after a reset, when there is no job") {
+TEST_CASE("a wait for a job runs again after a reset, without the job") {
   TestModeServer server;
   auto& client = server.client();
   CHECK(server.send(client, put(0) + "wait 60 1\r\n") == "INSERTED 1\r\n");
@@ -116,7 +116,7 @@ TEST_CASE("an automatic clock jumps while every client waits") {
   CHECK(server.replies(client) == "TIMED_OUT\r\n");
 }
 
-TEST_CASE("a running clock goes on with the monotonic clock after an advance") {
+TEST_CASE("a running clock follows the monotonic clock after an advance") {
   TestModeServer server(ClockMode::real);
   auto& client = server.client();
   server.send(client, put(100));

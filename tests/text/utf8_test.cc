@@ -34,7 +34,7 @@ TEST_CASE("each scalar value is a character, and no other value is") {
   }
 }
 
-TEST_CASE("a character that is cut, overlong or without its first byte is none") {
+TEST_CASE("a character that is cut, overlong or without its first byte is refused") {
   for (const std::string text : {"", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc0\x80", "\xc1\xbf",
                                  "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\x80", "\xff", "\xc3("}) {
     CAPTURE(text);

@@ -32,13 +32,13 @@ std::vector<ParameterText> parameters_of_page(const api::Operation& operation);
 struct AnswerText {
   unsigned status = 200;
   std::string meaning;
-  std::string type;                       // of its content; empty: it has none
+  std::string type;                       // of its content; empty: it has no content
   std::string schema = {};                // the name of a schema of the components; empty: `result`
   json::Json result = {};                 // a schema of its own
   std::vector<std::string> replies = {};  // the replies of the command, of a problem
   bool is_common = false;                 // a problem of every request of its kind
 };
-// By status: first those of success.
+// Sorted by status, the successes first.
 std::vector<AnswerText> answers_of_page(const api::Operation& operation);
 // The common problems of all operations together.
 std::vector<AnswerText> common_answers();

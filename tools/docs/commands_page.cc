@@ -62,7 +62,7 @@ void append_events(std::string& page) {
   }
 }
 
-// The order is that of the reply, so a reader can compare it line by line.
+// In the order of the reply: a reader can compare both line by line.
 void append_stats(std::string_view title, const std::vector<stats::StatsText>& texts,
                   std::string& page) {
   page.append("## ").append(title).append("\n\n| key | meaning |\n|---|---|\n");

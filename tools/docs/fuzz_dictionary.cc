@@ -1,6 +1,6 @@
 // The entries for each row of the command tables: its name, a complete line without its optional
 // arguments, and complete lines with them and with times in milliseconds. Then the words that
-// arguments take: those of the rows, the tags, the keys of policies and the unit of milliseconds.
+// arguments take: the words of the rows, tags, keys of policies, and the unit of milliseconds.
 // Last, numbers at the limits of 32 and 64 bits, which the parser treats differently.
 //
 // libFuzzer ignores an entry of more than 64 bytes, so no line has all tags.

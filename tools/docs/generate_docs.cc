@@ -7,8 +7,7 @@
 // function that returns its text, and a line in pages_of() or parts().
 //
 // Exit codes: 0, all pages are current or were written; 1, a page is stale, or cannot be read or
-// written; 2, wrong usage. Unchanged files are not written, so that a build does not see them as
-// newer.
+// written; 2, wrong usage. Unchanged files are not written: a build must not see them as newer.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
 // mdoc is a language of lines: a line that begins with a dot is a request, a backslash begins an
-// escape, and a sentence should end its line, so that the formatter sets the right space after it.
+// escape, and a sentence should end its line, as the formatter then sets the right space after it.
 // mdoc_text() breaks the prose into such lines and escapes what needs it.
 #include "tools/docs/mdoc.h"
 

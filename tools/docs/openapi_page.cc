@@ -114,7 +114,7 @@ Json operation_object(const Operation& operation) {
   if (body.is_object()) object["requestBody"] = std::move(body);
   Json& responses = object["responses"];
   for (const AnswerText& answer : answers_of_page(operation)) {
-    // Of a change too, so that each problem is described once.
+    // Each common problem is described once, with the sentences on changes.
     responses[std::to_string(answer.status)] =
         answer.is_common
             ? Json{{"$ref", fmt::format("#/components/responses/Problem{}", answer.status)}}

@@ -1,5 +1,5 @@
-// The description of the HTTP API, and its reference page, generated from the table of operations
-// and from those of commands and stats.
+// The description of the HTTP API, and its reference page, generated from the tables of operations,
+// commands and stats.
 #pragma once
 
 #include <string>

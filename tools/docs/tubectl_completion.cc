@@ -4,7 +4,7 @@
 // For bash, two functions are generated: one lists the options of a subcommand, the other sets the
 // kind of argument that an option or a position takes. The part that is written by hand,
 // packaging/completions/tubectl.bash, calls them and lists the candidates. Patterns with the same
-// candidates share a branch, so that the script stays small.
+// candidates share a branch, which keeps the script small.
 //
 // For zsh, the whole file is generated: each part becomes a call of _arguments, whose
 // specifications zsh interprets by itself [zshcompsys(1)]. The functions that list tubes are in
@@ -33,7 +33,7 @@ enum class Offer : std::uint8_t { none, nothing_known, files, tubes, commands, w
 
 // An option or a positional argument as the completion needs it.
 struct Argument {
-  std::vector<std::string> names;  // of an option; none of a positional
+  std::vector<std::string> names;  // of an option; empty for a positional
   std::string placeholder;
   Offer offer = Offer::none;
   std::string words;  // of Offer::words, separated by spaces

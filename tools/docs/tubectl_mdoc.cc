@@ -1,6 +1,6 @@
 // tubectl_man_page() goes through the lines of the page. ".Ss Cm NAME" begins the section of a
-// subcommand, whose rows apply to the lines after it; before the first section, those of tubectl
-// itself and the shared options do. A head is made again from the rows of its flags.
+// subcommand, whose rows apply to the lines after it; before the first section, the rows of tubectl
+// itself and the shared options apply. A head is generated from the rows of its flags.
 #include "tools/docs/tubectl_mdoc.h"
 
 #include <algorithm>
