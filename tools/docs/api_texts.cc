@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -138,12 +140,9 @@ std::string type_of(const Operation& operation, std::string_view name) {
              : "text";
 }
 
-Json texts_between_spaces(std::string_view words) {
-  std::vector<std::string> all;
-  api::for_each_word(words, [&](const auto& word) {
-    if constexpr (std::is_convertible_v<decltype(word), std::string_view>) all.emplace_back(word);
-  });
-  return texts(all);
+Json words_in(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  return texts({std::istream_iterator<std::string>(stream), {}});
 }
 
 Json keys_of_policies() {
@@ -161,27 +160,32 @@ Json schema_of_range(std::string_view type) {
   return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
 }
 
+// The schema of each type that has this part; the first row that fits counts.
+struct TypeSchema {
+  std::string_view part;
+  std::string_view schema;
+};
+constexpr auto kTypeSchemas = std::to_array<TypeSchema>({
+    {"milliseconds as 500ms",
+     R"({"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+(ms)?$"})"},
+    {"< 2^32", R"({"type": "integer", "minimum": 0, "maximum": 4294967295})"},
+    {"< 2^64", R"({"type": "integer", "minimum": 0})"},
+    {"value of the key", R"({"type": ["string", "integer"]})"},
+    {"tube name", R"({"type": "string", "minLength": 1, "maxLength": 200,
+                      "pattern": "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$"})"},
+    {"", R"({"type": "string"})"},
+});
+
 Json schema_of_type(std::string_view type) {
   constexpr std::string_view kWords = "one of: ";
-  const auto has = [type](std::string_view text) {
-    return type.find(text) != std::string_view::npos;
-  };
   if (type.starts_with("integer from ")) return schema_of_range(type);
   if (type.starts_with(kWords))
-    return {{"type", "string"}, {"enum", texts_between_spaces(type.substr(kWords.size()))}};
-  if (has("milliseconds as 500ms"))
-    return {{"type", texts({"integer", "string"})}, {"minimum", 0}, {"pattern", "^[0-9]+(ms)?$"}};
-  if (has("< 2^32")) return {{"type", "integer"}, {"minimum", 0}, {"maximum", UINT32_MAX}};
-  if (has("< 2^64")) return {{"type", "integer"}, {"minimum", 0}};
+    return {{"type", "string"}, {"enum", words_in(type.substr(kWords.size()))}};
   if (type == "key of a policy") return {{"type", "string"}, {"enum", keys_of_policies()}};
-  if (type == "value of the key") return {{"type", texts({"string", "integer"})}};
-  if (has("tube name")) {
-    return {{"type", "string"},
-            {"minLength", 1},
-            {"maxLength", 200},
-            {"pattern", "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$"}};
-  }
-  return {{"type", "string"}};
+  const auto* const row = std::ranges::find_if(kTypeSchemas, [type](const TypeSchema& one) {
+    return type.find(one.part) != std::string_view::npos;
+  });
+  return *Json::parse_document(row->schema);
 }
 
 // --- Answers

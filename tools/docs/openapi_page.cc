@@ -1,5 +1,9 @@
 #include "tools/docs/openapi_page.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "api/guard.h"
@@ -18,7 +22,6 @@ using api::Method;
 using api::Operation;
 using json::Json;
 
-constexpr std::string_view kBase = "/api/v1";
 constexpr const char* kJsonType = "application/json";
 
 std::string described(const ParameterText& text) {
@@ -77,15 +80,11 @@ std::string described(const AnswerText& answer) {
 
 Json response(const Operation& operation, const AnswerText& answer) {
   Json response = {{"description", described(answer)}};
-  if (answer.status == 201) {
-    response["headers"] = {
-        {"Location",
-         {{"description", "The path of what was made."}, {"schema", {{"type", "string"}}}}}};
-  }
-  if (answer.status == 401) {
-    response["headers"] = {
-        {"WWW-Authenticate", {{"description", "Bearer."}, {"schema", {{"type", "string"}}}}}};
-  }
+  const auto has_header = [&](std::string_view name, std::string_view meaning) {
+    response["headers"][name] = {{"description", meaning}, {"schema", {{"type", "string"}}}};
+  };
+  if (answer.status == 201) has_header("Location", "The path of what was made.");
+  if (answer.status == 401) has_header("WWW-Authenticate", "Bearer.");
   if (answer.type.empty()) return response;
   const Json schema = answer.schema.empty()
                           ? answer.result
@@ -123,50 +122,64 @@ Json operation_object(const Operation& operation) {
   return object;
 }
 
-Json common_responses() {
-  Json responses;
-  for (const AnswerText& answer : common_answers())
-    responses[fmt::format("Problem{}", answer.status)] = response(Operation(), answer);
-  return responses;
-}
+// The parts that are the same in every version.
+constexpr std::string_view kFrame = R"({
+  "openapi": "3.1.0",
+  "info": {
+    "title": "tubed",
+    "summary": "The HTTP API of tubed, a work queue that speaks beanstalkd's protocol.",
+    "version": "",
+    "license": {"name": "MIT", "identifier": "MIT"}
+  },
+  "servers": [{"url": "/api/v1"}],
+  "security": [{}, {"token": []}, {"certificate": []}],
+  "tags": [{"name": "server"}, {"name": "tubes"}, {"name": "jobs"}, {"name": "reservations"},
+           {"name": "clients"}, {"name": "groups"}],
+  "paths": {},
+  "components": {
+    "parameters": {
+      "RequestedBy": {
+        "name": "",
+        "in": "header",
+        "required": true,
+        "description": "Any text. No page of another site can add it.",
+        "schema": {"type": "string", "minLength": 1}
+      }
+    },
+    "securitySchemes": {
+      "token": {"type": "http", "scheme": "bearer", "description": "With http.auth = token."},
+      "certificate": {"type": "mutualTLS", "description": "With http.auth = mtls."}
+    },
+    "responses": {},
+    "schemas": {}
+  }
+})";
 
 Json document() {
-  Json paths;
+  Json all = *Json::parse_document(kFrame);
+  all["info"]["version"] = stats::version();
   for (const Operation& operation : api::operations())
-    paths[operation.path][ascii_lower(name_of(operation.method))] = operation_object(operation);
-  std::vector<Json> tags;
-  for (const char* const tag : {"server", "tubes", "jobs", "reservations", "clients", "groups"})
-    tags.push_back({{"name", tag}});
-  return {
-      {"openapi", "3.1.0"},
-      {"info",
-       {{"title", "tubed"},
-        {"summary", "The HTTP API of tubed, a work queue that speaks beanstalkd's protocol."},
-        {"version", stats::version()},
-        {"license", {{"name", "MIT"}, {"identifier", "MIT"}}}}},
-      {"servers", Json::array({{{"url", kBase}}})},
-      {"security",
-       Json::array(
-           {Json::object(), {{"token", Json::array({})}}, {{"certificate", Json::array({})}}})},
-      {"tags", Json::array(tags)},
-      {"paths", paths},
-      {"components",
-       {{"parameters",
-         {{"RequestedBy",
-           {{"name", api::kRequestedBy},
-            {"in", "header"},
-            {"required", true},
-            {"description", "Any text. No page of another site can add it."},
-            {"schema", {{"type", "string"}, {"minLength", 1}}}}}}},
-        {"securitySchemes",
-         {{"token",
-           {{"type", "http"}, {"scheme", "bearer"}, {"description", "With http.auth = token."}}},
-          {"certificate", {{"type", "mutualTLS"}, {"description", "With http.auth = mtls."}}}}},
-        {"responses", common_responses()},
-        {"schemas", api_schemas()}}}};
+    all["paths"][operation.path][ascii_lower(name_of(operation.method))] =
+        operation_object(operation);
+  Json& components = all["components"];
+  components["parameters"]["RequestedBy"]["name"] = api::kRequestedBy;
+  for (const AnswerText& answer : common_answers())
+    components["responses"][fmt::format("Problem{}", answer.status)] =
+        response(Operation(), answer);
+  components["schemas"] = api_schemas();
+  return all;
 }
 
 // --- The page
+
+// The values of parameters in the examples. All others are 7.
+constexpr auto kExampleValues =
+    std::to_array<std::pair<std::string_view, std::string_view>>({{"tube", "mail"},
+                                                                  {"to", "later"},
+                                                                  {"group", "batch"},
+                                                                  {"key", "max-attempts"},
+                                                                  {"token", "$token"},
+                                                                  {"state", "ready"}});
 
 // Of curl, with the parameters that have to be given.
 std::string example(const Operation& operation) {
@@ -175,18 +188,14 @@ std::string example(const Operation& operation) {
   std::string body;
   for (const ParameterText& text : parameters_of_page(operation)) {
     const std::string_view name = text.parameter.name;
-    const std::string value = name == "tube"    ? "mail"
-                              : name == "to"    ? "later"
-                              : name == "group" ? "batch"
-                              : name == "key"   ? "max-attempts"
-                              : name == "token" ? "$token"
-                              : name == "state" ? "ready"
-                                                : "7";
+    const auto* const row =
+        std::ranges::find(kExampleValues, name, [](const auto& value) { return value.first; });
+    const bool is_number = row == kExampleValues.end();
+    const std::string value(is_number ? "7" : row->second);
     if (text.place == Place::path) {
       const std::string place = fmt::format("{{{}}}", name);
       path.replace(path.find(place), place.size(), value);
     } else if (text.parameter.needed) {
-      const bool is_number = value == "7";
       body += fmt::format("{}\"{}\": {}", body.empty() ? "" : ", ", name,
                           is_number ? value : '"' + value + '"');
     }
@@ -207,21 +216,11 @@ std::string example(const Operation& operation) {
   return fmt::format("{} \"$api{}\"", line, path);
 }
 
-std::string_view word_of(Place place) {
-  switch (place) {
-    case Place::path:
-      return "path";
-    case Place::query:
-      return "query";
-    case Place::body:
-      break;
-  }
-  return "JSON";
-}
-
 void append_parameters(const Operation& operation, std::string& page) {
   const std::vector<ParameterText> texts = parameters_of_page(operation);
   if (texts.empty()) return;
+  // In the order of Place.
+  constexpr auto kPlaces = std::to_array<std::string_view>({"path", "query", "JSON"});
   page += "| parameter | in | default | meaning |\n|---|---|---|---|\n";
   for (const ParameterText& text : texts) {
     const api::Parameter& parameter = text.parameter;
@@ -229,7 +228,8 @@ void append_parameters(const Operation& operation, std::string& page) {
                                   ? fmt::format("`{}`", *parameter.default_value)
                               : parameter.needed ? "needed"
                                                  : "";
-    page += fmt::format("| `{}` | {} | {}| {} |\n", parameter.name, word_of(text.place),
+    page += fmt::format("| `{}` | {} | {}| {} |\n", parameter.name,
+                        kPlaces[static_cast<std::size_t>(text.place)],
                         value.empty() ? "" : value + ' ', described(text));
   }
   page += '\n';
