@@ -1,15 +1,18 @@
 // The statistics and the columns of a tube are made from the rows of src/stats, and the policy from
-// its keys. The columns of the other lists and the answers that no command gives are tables here;
-// openapi_test.py compares them with the answers of the server.
-#include "tools/docs/api_schemas.h"
+// its keys. The members of the other answers are rows here; openapi_test.py compares them with the
+// answers of the server.
+#include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "api/history.h"
 #include "commands/table.h"
 #include "engine/policy.h"
 #include "stats/stats.h"
 #include "stats/tube_columns.h"
+#include "tools/docs/api_schemas.h"
 
 namespace tubed::docs {
 
@@ -17,21 +20,141 @@ using json::Json;
 
 namespace {
 
+// Types as JSON: the value of "type", and other keys of the schema.
+constexpr std::string_view kString = R"("string")";
+constexpr std::string_view kStringOrNull = R"(["string", "null"])";
+constexpr std::string_view kInteger = R"("integer")";
+constexpr std::string_view kIntegerOrNull = R"(["integer", "null"])";
+constexpr std::string_view kBoolean = R"("boolean")";
+constexpr std::string_view kArray = R"("array")";
+constexpr std::string_view kBase64 = R"("string", "contentEncoding": "base64")";
+constexpr std::string_view kSource = R"("string", "enum": ["wire", "file", "default"])";
+
+struct Member {
+  std::string_view object;
+  std::string_view key;
+  std::string_view type;
+  std::string_view meaning;
+  bool required = true;
+  std::string_view items = {};  // of an array of objects: the object
+};
+constexpr auto kMembers = std::to_array<Member>({
+    {"Access", "api", R"("string", "enum": ["read", "full"])", "http.api."},
+    {"Access", "auth", R"("string", "enum": ["none", "token", "mtls", "peer"])", "http.auth."},
+    {"Access", "role", kStringOrNull, "The role; null: the client may do everything."},
+    {"Access", "verbs",
+     R"(["array", "null"], "items": {"type": "string", "enum": ["produce", "work", "inspect", "admin"]})",
+     "The families that the role may use; null: all."},
+    {"Access", "tubes", R"(["array", "null"], "items": {"type": "string"})",
+     "The patterns of the tubes that the role may use; null: all."},
+    {"Access", "version", kString, "The version of the server."},
+    {"Body", "id", kInteger, "The id of the job."},
+    {"Body", "body", kString, "The body, if it is UTF-8.", false},
+    {"Body", "body_base64", kBase64, "The body, if it is not UTF-8.", false},
+    {"Clients", "next", kInteger, "The least id of the next page; 0: there is none."},
+    {"Clients", "clients", kArray, "", true, "ClientsRow"},
+    {"ClientsRow", "id", kInteger,
+     "The id of the session, which a later client may have after this client."},
+    {"ClientsRow", "address", kString, "Its address and port, or unix:uid:pid."},
+    {"ClientsRow", "role", kString, "Its role, or -."},
+    {"ClientsRow", "used", kString, "The tube that its puts go to."},
+    {"ClientsRow", "waiting", kInteger, "1 in a reserve or a wait."},
+    {"ClientsRow", "held", kInteger, "How many jobs it holds."},
+    {"ClientsRow", "idle", kInteger, "For how many seconds it has sent nothing."},
+    {"ClientsRow", "watched", kString,
+     "The watched tubes with a comma between them, at most 20, then the number of others."},
+    {"Cluster", "name", kString, "The name of the node that answers."},
+    {"Cluster", "id", kString, "Its id: 16 hexadecimal digits."},
+    {"Cluster", "cluster", kString,
+     "The id of the cluster: 16 hexadecimal digits; 0: it belongs to none yet."},
+    {"Cluster", "role",
+     R"("string", "enum": ["waiting", "fetching", "standby", "follower", "candidate", "leader"])",
+     "Its role."},
+    {"Cluster", "serves", kBoolean, "It serves clients."},
+    {"Cluster", "leader", kStringOrNull, "The name of the leader; null: not known."},
+    {"Cluster", "term", kInteger, "The number of the election."},
+    {"Cluster", "committed", kInteger, "The last entry that a majority has."},
+    {"Cluster", "applied", kInteger, "The last entry that is in its queue."},
+    {"Cluster", "stored", kInteger, "The last entry that its disk has."},
+    {"Cluster", "lease_ms", kIntegerOrNull,
+     "For how many milliseconds its lease lasts; null unless it is the leader."},
+    {"Cluster", "raft_log_bytes", kInteger, "The size of its raft log."},
+    {"Cluster", "raft_log_limit", kInteger, "cluster.log_size."},
+    {"Cluster", "held_over", kInteger, "Jobs that it holds for clients of a former leader."},
+    {"Cluster", "feature_level", kInteger, "The features that all nodes have."},
+    {"Cluster", "fetched_bytes", kIntegerOrNull,
+     "While it fetches the state of another node, the bytes so far; else null."},
+    {"Cluster", "fetch_bytes", kIntegerOrNull, "The bytes of that state; null: not known."},
+    {"Cluster", "members", kArray, "In the order of the configuration.", true, "ClusterMember"},
+    {"ClusterMember", "name", kString, "Its name."},
+    {"ClusterMember", "id", kString, "Its id: 16 hexadecimal digits."},
+    {"ClusterMember", "address", kString, "Its address for the other nodes."},
+    {"ClusterMember", "votes", kBoolean, "It is a voter; false: it is a standby."},
+    {"ClusterMember", "leads", kBoolean, "It is the leader."},
+    {"ClusterMember", "self", kBoolean, "It is the node that answers."},
+    {"ClusterMember", "match", kIntegerOrNull,
+     "The last entry that it is known to have; null: not known."},
+    {"ClusterMember", "silent_ms", kIntegerOrNull,
+     "Milliseconds since its last answer; null: not known."},
+    {"Group", "name", kString, "The name of the group."},
+    {"Group", "ready", kInteger, "Its ready members."},
+    {"Group", "reserved", kInteger, "Its members that clients hold."},
+    {"Group", "delayed", kInteger, "Its delayed members."},
+    {"Group", "buried", kInteger, "Its buried members."},
+    {"Group", "waiting-jobs", kInteger, "Jobs that wait for the group."},
+    {"Jobs", "next", kInteger, "The least id of the next page; 0: there is none."},
+    {"Jobs", "jobs", kArray, "", true, "JobsRow"},
+    {"JobsRow", "id", kInteger, "The id of the job."},
+    {"JobsRow", "state", R"("string", "enum": ["ready", "delayed", "buried", "reserved", "held"])",
+     "Its state; held: it waits for a group."},
+    {"JobsRow", "pri", kInteger, "Its priority."},
+    {"JobsRow", "age", kInteger, "Seconds since it was put."},
+    {"JobsRow", "delay", kInteger, "Its delay in seconds."},
+    {"JobsRow", "ttr", kInteger, "Its TTR in seconds."},
+    {"JobsRow", "time-left", kInteger,
+     "Seconds until it is ready again; 0 unless it is reserved or delayed."},
+    {"JobsRow", "reserves", kInteger, "How often that happened to it."},
+    {"JobsRow", "timeouts", kInteger, "How often that happened to it."},
+    {"JobsRow", "releases", kInteger, "How often that happened to it."},
+    {"JobsRow", "buries", kInteger, "How often that happened to it."},
+    {"JobsRow", "kicks", kInteger, "How often that happened to it."},
+    {"JobsRow", "bytes", kInteger, "The size of its body."},
+    {"JobsRow", "tags", kString, "Its tags, if it has any, as in a put.", false},
+    {"Problem", "type", R"("string", "format": "uri")",
+     "urn:tubed:problem: and the kind of problem."},
+    {"Problem", "title", kString, "The kind of problem."},
+    {"Problem", "status", kInteger, "The status of the response."},
+    {"Problem", "detail", kString, "What is wrong."},
+    {"Problem", "reply", kString, "The reply of the command, if it is one.", false},
+    {"Reserved", "token", kString, "The token that names the reservation."},
+    {"Reserved", "id", kInteger, "The id of the job."},
+    {"Reserved", "body", kString, "The body, if it is UTF-8.", false},
+    {"Reserved", "body_base64", kBase64, "The body, if it is not UTF-8.", false},
+    {"Settings", "settings", kArray, "", true, "SettingsRow"},
+    {"SettingsRow", "key", kString, "The key, or the name of a table."},
+    {"SettingsRow", "value", kString, "The value in force, as TOML."},
+    {"SettingsRow", "default", kString, "The default, as TOML."},
+    {"SettingsRow", "changed", kBoolean, "The value is not the default."},
+    {"SettingsRow", "reloadable", kBoolean, "A reload changes it."},
+    {"Times", "next", kInteger, "0."},
+    {"Times", "times", kArray, "", true, "TimesRow"},
+    {"TimesRow", "seconds", R"(["number", "string"])",
+     "The upper bound of the bucket; more: the last bucket."},
+    {"TimesRow", "queue", kInteger,
+     "Jobs that waited for so long from their put to their first reservation."},
+    {"TimesRow", "processing", kInteger,
+     "Jobs that clients held for so long until their deletion."},
+    {"Tubes", "next", kInteger, "The number of the first tube of the next page; 0: none."},
+    {"Tubes", "tubes", kArray, "", true, "TubesRow"},
+    {"Tubes", "total", kInteger, "How many tubes all pages have, of a sorted list.", false},
+});
+
 // An object, whose members come one after the other.
 class Object {
  public:
-  Object& add(std::string_view key, Json schema, std::string_view meaning, bool required = true) {
-    if (!meaning.empty()) schema["description"] = meaning;
-    properties_[key] = std::move(schema);
-    if (required) required_.emplace_back(key);
-    return *this;
-  }
-  Object& integer(std::string_view key, std::string_view meaning) {
-    return add(key, {{"type", "integer"}}, meaning);
-  }
-  Object& text(std::string_view key, std::string_view meaning) {
-    return add(key, {{"type", "string"}}, meaning);
-  }
+  // `type`: as in kMembers.
+  void add(std::string_view key, std::string_view type, std::string_view meaning,
+           bool required = true, std::string_view items = {});
   Json schema(std::string_view description) const {
     Json schema = {{"type", "object"}, {"description", description}};
     if (!required_.empty()) schema["required"] = texts(required_);
@@ -44,41 +167,27 @@ class Object {
   std::vector<std::string> required_;
 };
 
-Json type(std::string_view name) {
-  return {{"type", name}};
-}
-Json one_of(std::vector<std::string> words) {
-  return {{"type", "string"}, {"enum", texts(words)}};
-}
-Json or_null(std::string_view name) {
-  return {{"type", texts({std::string(name), "null"})}};
-}
-Json array_of(Json items) {
-  return {{"type", "array"}, {"items", std::move(items)}};
-}
-
 template <class State>
 void add_rows(stats::Rows<State> rows, Object& object, bool required = true) {
   for (const stats::Row<State>& row : rows) {
     if (row.key.empty()) continue;
     const bool is_text = row.text != nullptr || row.plain != nullptr || row.composed != nullptr;
-    const std::string_view name = is_text                  ? "string"
-                                  : row.flag != nullptr    ? "boolean"
-                                  : row.seconds != nullptr ? "number"
-                                                           : "integer";
-    object.add(row.key, type(name), row.meaning, required && row.shown == nullptr);
+    const std::string_view type = is_text                  ? kString
+                                  : row.flag != nullptr    ? kBoolean
+                                  : row.seconds != nullptr ? R"("number")"
+                                                           : kInteger;
+    object.add(row.key, type, row.meaning, required && row.shown == nullptr);
   }
 }
 
 void add_counters(stats::CounterPlace place, Object& object) {
   for (const stats::CommandCount& command : commands::command_counts()) {
     if (command.place == place)
-      object.integer(stats::counter_key(command), stats::counter_meaning(command));
+      object.add(stats::counter_key(command), kInteger, stats::counter_meaning(command));
   }
 }
 
-Json server() {
-  Object object;
+void add_server(Object& object) {
   add_rows(stats::job_count_rows(), object);
   add_counters(stats::CounterPlace::beanstalkd, object);
   add_rows(stats::beanstalkd_rows(), object);
@@ -87,217 +196,91 @@ Json server() {
   add_counters(stats::CounterPlace::last, object);
   add_rows(stats::newest_rows(), object);
   add_rows(stats::cluster_rows(), object, false);
-  return object.schema("The lines of stats.");
 }
 
-Json tube() {
-  Object object;
+void add_tube(Object& object) {
   add_rows(stats::tube_rows(), object);
-  return object.schema("The lines of stats-tube.");
 }
 
-Json job() {
-  Object object;
+void add_job(Object& object) {
   add_rows(stats::job_rows(), object);
-  return object.schema("The lines of stats-job.");
 }
 
-Json policy() {
-  Object object;
+void add_policy(Object& object) {
   for (const PolicyKeyRow& row : policy_keys()) {
-    const std::string key(row.name);
-    object.add(key, row.is_place ? type("string") : Json{{"type", texts({"integer", "string"})}},
+    object.add(row.name, row.is_place ? kString : R"(["integer", "string"])",
                fmt::format("{} ({})", row.meaning, row.form));
-    object.add(key + "-from", one_of({"wire", "file", "default"}),
+    object.add(fmt::format("{}-from", row.name), kSource,
                "Where the value is from: a command, the settings, or neither.");
   }
-  return object.schema("The policy of a tube.");
 }
 
-Json group() {
-  return Object()
-      .text("name", "The name of the group.")
-      .integer("ready", "Its ready members.")
-      .integer("reserved", "Its members that clients hold.")
-      .integer("delayed", "Its delayed members.")
-      .integer("buried", "Its buried members.")
-      .integer("waiting-jobs", "Jobs that wait for the group.")
-      .schema("The members of a group.");
-}
-
-Json page(std::string_view rows, const Json& row, std::string_view next) {
-  return Object().integer("next", next).add(rows, array_of(row), "").schema("A page of a list.");
-}
-
-Json tubes() {
-  Object columns;
+void add_columns(Object& object) {
   for (const stats::TubeColumn& column : stats::kTubeColumns) {
-    if (column.listed.empty()) continue;
-    if (column.number == nullptr) {
-      columns.text(column.listed, column.meaning);
-    } else {
-      columns.integer(column.listed, column.meaning);
-    }
+    if (!column.listed.empty())
+      object.add(column.listed, column.number == nullptr ? kString : kInteger, column.meaning);
   }
-  const Json row = columns.schema("A tube.");
-  Json schema = page("tubes", row, "The number of the first tube of the next page; 0: none.");
-  schema["properties"]["total"] = {
-      {"type", "integer"}, {"description", "How many tubes all pages have, of a sorted list."}};
-  return schema;
 }
 
-Json times() {
-  const Json row =
-      Object()
-          .add("seconds", {{"type", texts({"number", "string"})}},
-               "The upper bound of the bucket; more: the last bucket.")
-          .integer("queue",
-                   "Jobs that waited for so long from their put to their first reservation.")
-          .integer("processing", "Jobs that clients held for so long until their deletion.")
-          .schema("A bucket, with those times that are in no bucket before it.");
-  return page("times", row, "0.");
+void add_history(Object& object) {
+  object.add("interval", kInteger, "Seconds between two samples.");
+  object.add(
+      "columns",
+      fmt::format(R"("array", "items": {{"type": "string", "enum": ["time", "{}"]}})",
+                  fmt::join(api::History::kKeys, R"(", ")")),
+      "What the numbers of a sample are: the time in seconds since 1970, and keys of stats.");
+  object.add("samples", R"("array", "items": {"type": "array", "items": {"type": "integer"}})",
+             "The oldest is the first.");
 }
 
-Json jobs() {
-  Object row;
-  row.integer("id", "The id of the job.")
-      .add("state", one_of({"ready", "delayed", "buried", "reserved", "held"}),
-           "Its state; held: it waits for a group.")
-      .integer("pri", "Its priority.")
-      .integer("age", "Seconds since it was put.")
-      .integer("delay", "Its delay in seconds.")
-      .integer("ttr", "Its TTR in seconds.")
-      .integer("time-left", "Seconds until it is ready again; 0 unless it is reserved or delayed.");
-  for (const std::string_view key : {"reserves", "timeouts", "releases", "buries", "kicks"})
-    row.integer(key, "How often that happened to it.");
-  row.integer("bytes", "The size of its body.")
-      .add("tags", type("string"), "Its tags, if it has any, as in a put.", false);
-  return page("jobs", row.schema("A job."), "The least id of the next page; 0: there is none.");
-}
+struct ObjectRow {
+  std::string_view name;
+  std::string_view description;
+  void (*add)(Object&) = nullptr;  // the members that have no row
+};
+constexpr auto kObjects = std::to_array<ObjectRow>({
+    {"Access", "What the client may do."},
+    {"Body", "A job with its body."},
+    {"Clients", "A page of a list."},
+    {"ClientsRow", "A client."},
+    {"Cluster", "The cluster, as one of its nodes sees it."},
+    {"ClusterMember", "A member of the cluster."},
+    {"Group", "The members of a group."},
+    {"History", "Samples of the last hour.", add_history},
+    {"Job", "The lines of stats-job.", add_job},
+    {"Jobs", "A page of a list."},
+    {"JobsRow", "A job."},
+    {"Policy", "The policy of a tube.", add_policy},
+    {"Problem", "Why the request was refused (RFC 9457)."},
+    {"Reserved", "The reservation, with the members of Job if the role of the client has inspect."},
+    {"Server", "The lines of stats.", add_server},
+    {"Settings", "The settings in force."},
+    {"SettingsRow", "A setting."},
+    {"Times", "A page of a list."},
+    {"TimesRow", "A bucket, with those times that are in no bucket before it."},
+    {"Tube", "The lines of stats-tube.", add_tube},
+    {"Tubes", "A page of a list."},
+    {"TubesRow", "A tube.", add_columns},
+});
 
-Json clients() {
-  const Json row =
-      Object()
-          .integer("id", "The id of the session, which a later client may have after this client.")
-          .text("address", "Its address and port, or unix:uid:pid.")
-          .text("role", "Its role, or -.")
-          .text("used", "The tube that its puts go to.")
-          .integer("waiting", "1 in a reserve or a wait.")
-          .integer("held", "How many jobs it holds.")
-          .integer("idle", "For how many seconds it has sent nothing.")
-          .text(
-              "watched",
-              "The watched tubes with a comma between them, at most 20, then the number of others.")
-          .schema("A client.");
-  return page("clients", row, "The least id of the next page; 0: there is none.");
-}
-
-// Of a job, as text or in base64.
-void add_body(Object& object) {
-  object.add("body", type("string"), "The body, if it is UTF-8.", false)
-      .add("body_base64", {{"type", "string"}, {"contentEncoding", "base64"}},
-           "The body, if it is not UTF-8.", false);
-}
-
-Json body() {
+Json schema_of(std::string_view name) {
+  const ObjectRow& row = *std::ranges::find(kObjects, name, &ObjectRow::name);
   Object object;
-  object.integer("id", "The id of the job.");
-  add_body(object);
-  return object.schema("A job with its body.");
+  if (row.add != nullptr) row.add(object);
+  for (const Member& member : kMembers) {
+    if (member.object == name)
+      object.add(member.key, member.type, member.meaning, member.required, member.items);
+  }
+  return object.schema(row.description);
 }
 
-Json reserved() {
-  Object object;
-  object.text("token", "The token that names the reservation.").integer("id", "The id of the job.");
-  add_body(object);
-  return object.schema(
-      "The reservation, with the members of Job if the role of the client has inspect.");
-}
-
-Json settings() {
-  const Json row = Object()
-                       .text("key", "The key, or the name of a table.")
-                       .text("value", "The value in force, as TOML.")
-                       .text("default", "The default, as TOML.")
-                       .add("changed", type("boolean"), "The value is not the default.")
-                       .add("reloadable", type("boolean"), "A reload changes it.")
-                       .schema("A setting.");
-  return Object().add("settings", array_of(row), "").schema("The settings in force.");
-}
-
-Json history() {
-  std::vector<std::string> columns = {"time"};
-  for (const std::string_view key : api::History::kKeys) columns.emplace_back(key);
-  return Object()
-      .integer("interval", "Seconds between two samples.")
-      .add("columns", array_of(one_of(columns)),
-           "What the numbers of a sample are: the time in seconds since 1970, and keys of stats.")
-      .add("samples", array_of(array_of(type("integer"))), "The oldest is the first.")
-      .schema("Samples of the last hour.");
-}
-
-Json cluster() {
-  const Json member = Object()
-                          .text("name", "Its name.")
-                          .text("id", "Its id: 16 hexadecimal digits.")
-                          .text("address", "Its address for the other nodes.")
-                          .add("votes", type("boolean"), "It is a voter; false: it is a standby.")
-                          .add("leads", type("boolean"), "It is the leader.")
-                          .add("self", type("boolean"), "It is the node that answers.")
-                          .add("match", or_null("integer"),
-                               "The last entry that it is known to have; null: not known.")
-                          .add("silent_ms", or_null("integer"),
-                               "Milliseconds since its last answer; null: not known.")
-                          .schema("A member of the cluster.");
-  return Object()
-      .text("name", "The name of the node that answers.")
-      .text("id", "Its id: 16 hexadecimal digits.")
-      .text("cluster", "The id of the cluster: 16 hexadecimal digits; 0: it belongs to none yet.")
-      .add("role", one_of({"waiting", "fetching", "standby", "follower", "candidate", "leader"}),
-           "Its role.")
-      .add("serves", type("boolean"), "It serves clients.")
-      .add("leader", or_null("string"), "The name of the leader; null: not known.")
-      .integer("term", "The number of the election.")
-      .integer("committed", "The last entry that a majority has.")
-      .integer("applied", "The last entry that is in its queue.")
-      .integer("stored", "The last entry that its disk has.")
-      .add("lease_ms", or_null("integer"),
-           "For how many milliseconds its lease lasts; null unless it is the leader.")
-      .integer("raft_log_bytes", "The size of its raft log.")
-      .integer("raft_log_limit", "cluster.log_size.")
-      .integer("held_over", "Jobs that it holds for clients of a former leader.")
-      .integer("feature_level", "The features that all nodes have.")
-      .add("fetched_bytes", or_null("integer"),
-           "While it fetches the state of another node, the bytes so far; else null.")
-      .add("fetch_bytes", or_null("integer"), "The bytes of that state; null: not known.")
-      .add("members", array_of(member), "In the order of the configuration.")
-      .schema("The cluster, as one of its nodes sees it.");
-}
-
-Json access() {
-  return Object()
-      .add("api", one_of({"read", "full"}), "http.api.")
-      .add("auth", one_of({"none", "token", "mtls", "peer"}), "http.auth.")
-      .add("role", or_null("string"), "The role; null: the client may do everything.")
-      .add("verbs",
-           {{"type", texts({"array", "null"})},
-            {"items", one_of({"produce", "work", "inspect", "admin"})}},
-           "The families that the role may use; null: all.")
-      .add("tubes", {{"type", texts({"array", "null"})}, {"items", type("string")}},
-           "The patterns of the tubes that the role may use; null: all.")
-      .text("version", "The version of the server.")
-      .schema("What the client may do.");
-}
-
-Json problem() {
-  return Object()
-      .add("type", {{"type", "string"}, {"format", "uri"}},
-           "urn:tubed:problem: and the kind of problem.")
-      .text("title", "The kind of problem.")
-      .integer("status", "The status of the response.")
-      .text("detail", "What is wrong.")
-      .add("reply", type("string"), "The reply of the command, if it is one.", false)
-      .schema("Why the request was refused (RFC 9457).");
+void Object::add(std::string_view key, std::string_view type, std::string_view meaning,
+                 bool required, std::string_view items) {
+  Json schema = *Json::parse_document(fmt::format(R"({{"type": {}}})", type));
+  if (!items.empty()) schema["items"] = schema_of(items);
+  if (!meaning.empty()) schema["description"] = meaning;
+  properties_[key] = std::move(schema);
+  if (required) required_.emplace_back(key);
 }
 
 }  // namespace
@@ -307,13 +290,15 @@ Json texts(const std::vector<std::string>& values) {
 }
 
 Json api_schemas() {
-  return {
-      {"Access", access()},   {"Body", body()},         {"Capabilities", array_of(type("string"))},
-      {"Clients", clients()}, {"Cluster", cluster()},   {"Group", group()},
-      {"History", history()}, {"Job", job()},           {"Jobs", jobs()},
-      {"Policy", policy()},   {"Problem", problem()},   {"Reserved", reserved()},
-      {"Server", server()},   {"Settings", settings()}, {"Times", times()},
-      {"Tube", tube()},       {"Tubes", tubes()}};
+  Json schemas;
+  for (const std::string_view name :
+       {"Access", "Body", "Capabilities", "Clients", "Cluster", "Group", "History", "Job", "Jobs",
+        "Policy", "Problem", "Reserved", "Server", "Settings", "Times", "Tube", "Tubes"}) {
+    schemas[name] = name == "Capabilities"
+                        ? Json{{"type", "array"}, {"items", {{"type", "string"}}}}
+                        : schema_of(name);
+  }
+  return schemas;
 }
 
 }  // namespace tubed::docs
