@@ -2,67 +2,57 @@
 (tests/daemon/cluster.py), with a build and a folder that the benchmark chooses."""
 
 import contextlib
+import functools
 import pathlib
-import sys
 
 import servers
-
-sys.path.append(str(servers.ROOT / "tests" / "daemon"))
-# pylint: disable=wrong-import-position
-import harness  # noqa: E402  (the path comes first)
-from cluster import Cluster  # noqa: E402
+from servers import harness
+from cluster import Cluster
 
 # The defaults of tubed, and no bound; the tests have small segments, and a long election timeout.
 SETTINGS = {"journal__segment_size": "10MiB", "limits__job_memory": "1048576GiB",
             "cluster__election_timeout": "300ms"}
 
 
-class Owner:
-    """The part of a test that Cluster uses: a directory, and a list of actions for its end."""
+class Owner(contextlib.ExitStack):
+    """The part of a test that Cluster uses."""
 
     def __init__(self, directory):
+        super().__init__()
         self.directory = directory
         self.daemons = []
-        self._at_end = contextlib.ExitStack()
 
-    def addCleanup(self, action, *arguments):  # pylint: disable=invalid-name
-        self._at_end.callback(action, *arguments)
-
-    def end(self):
-        self._at_end.close()
+    addCleanup = contextlib.ExitStack.callback
 
 
 @contextlib.contextmanager
-def running(tubed, directory, nodes, pinned=False, settings=None):
+def running(tubed, directory, nodes, pin=(), settings=None):
     """A Cluster in which all nodes vote. At the end its processes have ended."""
     harness.PROGRAM = str(tubed)
-    pin = {"command": ["taskset", "--cpu-list", "0", harness.PROGRAM]} if pinned else {}
-    owner = Owner(pathlib.Path(directory))
-    try:
-        yield Cluster(owner, nodes, settings=SETTINGS | (settings or {}), **pin).start()
-    finally:
-        owner.end()
+    with Owner(pathlib.Path(directory)) as owner:
+        yield Cluster(owner, nodes, settings=SETTINGS | (settings or {}),
+                      command=[*pin, harness.PROGRAM]).start()
 
 
 class ClusterServer(servers.Server):
-    """A cluster in place of one server. Its clients use the leader, and its processor time is that
+    """A cluster in place of one server. Its clients use the leader, and its processor time is the sum
     of all nodes."""
 
-    def __init__(self, name, command, folder, pinned=False):
-        super().__init__(name, command, folder, pinned)
+    def __init__(self, command, name, folder, pinned=False):
+        super().__init__(command, name, folder, pinned)
         self._cluster = None
         self._at_end = contextlib.ExitStack()
 
     def start(self):
         tubed, nodes = self._command(self.journal)
-        self._cluster = self._at_end.enter_context(
-            running(tubed, self.folder, nodes, self._pinned))
+        self._cluster = self._at_end.enter_context(running(tubed, self.folder, nodes, self._pin))
 
-    def bench_address(self):
-        return ["-s", self._cluster.leader().client_address]
+    @property
+    def address(self):
+        return self._cluster.leader().client_address
 
     def cpu_seconds(self):
-        return sum(servers.cpu_seconds_of(node.daemon.pid) for node in self._cluster)
+        return sum(node.daemon.cpu_seconds() for node in self._cluster)
 
     def stop(self, number=None):
         """Ends the nodes by SIGTERM. A node that has ended by itself fails an assertion."""
@@ -72,8 +62,4 @@ class ClusterServer(servers.Server):
 def cluster(options, nodes, journal=True):
     """A server as those of servers.py."""
     assert journal
-
-    def command(_folder):
-        return options.tubed, nodes
-    command.kind = ClusterServer
-    return command
+    return functools.partial(ClusterServer, lambda _: (options.tubed, nodes))

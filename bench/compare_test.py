@@ -112,7 +112,7 @@ def answering(reply):
                 connection.sendall(reply)
         thread = threading.Thread(target=serve)
         thread.start()
-        yield listener.getsockname()[1]
+        yield "%s:%d" % listener.getsockname()
         thread.join()
 
 
@@ -130,11 +130,11 @@ class Wire(unittest.TestCase):
         self.assertIn("BURIED", self.ends(wire.identities, b"INSERTED 1\r\nBURIED 2\r\n",
                                           b"INSERTED", 2))
         self.assertIn("1 arrived", self.ends(wire.identities, b"INSERTED 1\r\n", b"INSERTED", 2))
-        with answering(b"OUT_OF_MEMORY\r\n") as port, wire.Connection(port) as connection:
+        with answering(b"OUT_OF_MEMORY\r\n") as address, wire.Connection(address) as connection:
             self.assertIn("OUT_OF_MEMORY", self.ends(wire.put_many, connection, [wire.put()]))
 
     def test_a_closed_connection_ends_the_run(self):
-        with answering(b"INSERTED 1\r\n") as port, wire.Connection(port) as connection:
+        with answering(b"INSERTED 1\r\n") as address, wire.Connection(address) as connection:
             self.assertIn("still due on it: 1", self.ends(connection.exchange, wire.put() * 2, 2))
 
 

@@ -218,8 +218,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "bench_do_nothing: cannot listen on port {}\n", given.port);
     return 1;
   }
-  fmt::print("listening 127.0.0.1:{}\n", got);
-  std::fflush(stdout);
+  fmt::print(stderr, "listening address=127.0.0.1:{}\n", got);
   serve(*server);
   return 0;
 }

@@ -10,13 +10,11 @@ process has more than before its first job. With a regular expression as `rows`,
 names it matches are measured; the ratio is missing if the counterpart is not among them.
 """
 
-import pathlib
 import re
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "daemon"))
-from harness import Client, Daemon  # noqa: E402  (the path comes first)
+from servers import Client, Daemon
 
 JOBS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
 ROWS = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -25,7 +23,9 @@ FEWER = JOBS // 10  # operations of a row that costs this script, or the server,
 BODY = b"0123456789abcdef"
 
 
-class Server:
+class Tubed:
+    """A tubed without a journal, and a client of it."""
+
     def __init__(self):
         self.daemon = Daemon(["--listen", "127.0.0.1:0", "--limits-job-memory", "16GiB",
                               "--limits-output-bytes", "1MiB"])
@@ -178,7 +178,7 @@ def measured(name, prepare, act, compared=None, jobs=JOBS):
     `compared`. A text that act() returns is a note. Returns the cost of an operation."""
     if not re.search(ROWS, name):
         return None
-    server = Server()
+    server = Tubed()
     prepared = prepare(server)
     before = server.daemon.cpu_seconds()
     began = time.monotonic()
@@ -198,32 +198,31 @@ def until_freed(server, command):
     began = time.monotonic()
     reply = server.client.ask(command)
     took = time.monotonic() - began
-    while server.client.stats()["job-memory"] > 0:
-        time.sleep(0.01)
+    server.until("job-memory", 0)
     return f"{reply}, answered in {took * 1e3:.2f} ms, all freed"
 
 
 def policies(put):
     measured("put with max and ttl", nothing, lambda s: s.put(" max:5 ttl:3600"), put)
     measured("put, of a tube with a policy", lambda s: s.policy(max_attempts=5, backoff=1),
-             Server.put, put)
+             Tubed.put, put)
 
     def reserved(**values):
         def prepare(server):
             server.policy(**values)
             server.put_and_reserve()
         return prepare
-    release = measured("release", reserved(), Server.release)
+    release = measured("release", reserved(), Tubed.release)
     measured("release, max-attempts 5 and backoff 1", reserved(max_attempts=5, backoff=1),
-             Server.release, release)
+             Tubed.release, release)
     measured("release, of a dead job to a tube", reserved(max_attempts=1, dead="t"),
-             Server.release, release)
-    both = measured("release and reserve", reserved(), Server.release_and_reserve)
+             Tubed.release, release)
+    both = measured("release and reserve", reserved(), Tubed.release_and_reserve)
     measured("release and reserve, max-attempts 5", reserved(max_attempts=5),
-             Server.release_and_reserve, both)
+             Tubed.release_and_reserve, both)
     both = measured("release by 1 s and reserve", reserved(), lambda s: s.release_and_reserve(1))
     measured("release and reserve, backoff 1", reserved(max_attempts=5, backoff="1:1"),
-             Server.release_and_reserve, both)
+             Tubed.release_and_reserve, both)
     measured("tube-policy", nothing, lambda s: s.repeat(b"tube-policy default\r\n"), jobs=FEWER)
     measured("tube-policy with a value", nothing,
              lambda s: s.repeat(b"tube-policy default max-attempts 5\r\n"), jobs=FEWER)
@@ -235,11 +234,11 @@ def keys_and_groups(put, reserve, delete):
     measured("put with con, one key for all", nothing, lambda s: s.put(of_all), put)
     measured("reserve-with-timeout 0, a key for each job", lambda s: s.put(of_its_own),
              lambda s: s.reserve(b"reserve-with-timeout 0\r\n", 1), reserve)
-    both = measured("reserve and delete", Server.put, Server.reserve_and_delete)
+    both = measured("reserve and delete", Tubed.put, Tubed.reserve_and_delete)
     measured("reserve and delete, a key for each job", lambda s: s.put(of_its_own),
-             Server.reserve_and_delete, both)
+             Tubed.reserve_and_delete, both)
     measured("reserve and delete, one key for all", lambda s: s.put(of_all),
-             Server.reserve_and_delete, both)
+             Tubed.reserve_and_delete, both)
     measured("put with grp, a group for each job", nothing, lambda s: s.put(" grp:order/{:07}"),
              put)
     measured("put with grp, one group for all", nothing, lambda s: s.put(" grp:g"), put)
@@ -258,13 +257,13 @@ def keys_and_groups(put, reserve, delete):
         member = server.put_member()
         server.put(" aft:g")
         return member
-    measured("the end of a group, for each held job", held, Server.end_group, delete)
+    measured("the end of a group, for each held job", held, Tubed.end_group, delete)
 
 
 def other_states(put, reserve, delete):
     measured("put-in-tube", nothing, lambda s: s.put(line="put-in-tube t 0 0 600"), put)
     measured("put, a TTR of 1500ms", nothing, lambda s: s.put(line="put 0 0 1500ms"), put)
-    two = measured("reserve-with-timeout 0, of two tubes", Server.put_in_two_tubes,
+    two = measured("reserve-with-timeout 0, of two tubes", Tubed.put_in_two_tubes,
                    lambda s: s.reserve(b"reserve-with-timeout 0\r\n", 1), reserve)
 
     def mode(word):
@@ -281,8 +280,8 @@ def other_states(put, reserve, delete):
         server.put()
     measured("reserve-with-timeout 0, max-reserved and rate", limited,
              lambda s: s.reserve(b"reserve-with-timeout 0\r\n", 1), reserve)
-    measured("touch-all", Server.put_and_reserve, lambda s: s.client.ask("touch-all"), delete)
-    measured("peek-reserved", Server.put_and_reserve,
+    measured("touch-all", Tubed.put_and_reserve, lambda s: s.client.ask("touch-all"), delete)
+    measured("peek-reserved", Tubed.put_and_reserve,
              lambda s: s.each(lambda _: b"peek-reserved\r\n", lines=2))
 
     def buried(server):
@@ -290,8 +289,8 @@ def other_states(put, reserve, delete):
         server.each(lambda i: b"bury %d 0\r\n" % i)
     measured("kick-tube", buried, lambda s: s.client.ask(f"kick-tube default {JOBS} buried"), delete)
     measured("flush-buried", buried, lambda s: s.client.ask("flush-buried default"), delete)
-    measured("truncate", Server.put, lambda s: until_freed(s, "truncate default"), delete)
-    measured("list-jobs", Server.put, Server.list_jobs, delete)
+    measured("truncate", Tubed.put, lambda s: until_freed(s, "truncate default"), delete)
+    measured("list-jobs", Tubed.put, Tubed.list_jobs, delete)
 
     def gone(word):
         def act(server):
@@ -304,11 +303,11 @@ def other_states(put, reserve, delete):
 
 
 def other_commands(delete):
-    measured("wait 0", Server.put, lambda s: s.each(lambda i: b"wait 0 %d\r\n" % i), delete)
-    measured("wait of another client, and delete", Server.put, Server.wait_and_delete, delete,
+    measured("wait 0", Tubed.put, lambda s: s.each(lambda i: b"wait 0 %d\r\n" % i), delete)
+    measured("wait of another client, and delete", Tubed.put, Tubed.wait_and_delete, delete,
              jobs=FEWER)
-    measured("stats-tube", Server.put, lambda s: s.repeat(b"stats-tube default\r\n"), jobs=FEWER)
-    measured("stats-tubes", Server.put, lambda s: s.repeat(b"stats-tubes\r\n"), jobs=FEWER)
+    measured("stats-tube", Tubed.put, lambda s: s.repeat(b"stats-tube default\r\n"), jobs=FEWER)
+    measured("stats-tubes", Tubed.put, lambda s: s.repeat(b"stats-tubes\r\n"), jobs=FEWER)
     measured("stats-group", lambda s: s.put(" grp:g"), lambda s: s.repeat(b"stats-group g\r\n"),
              jobs=FEWER)
 
@@ -316,26 +315,26 @@ def other_commands(delete):
 def main():
     print(f"| {JOBS:,} jobs of {len(BODY)} bytes | server CPU a job | ratio | bytes a job | |")
     print("|---|---:|---:|---:|---|")
-    put = measured("put", nothing, Server.put)
+    put = measured("put", nothing, Tubed.put)
     measured("put with a unique key", nothing, lambda s: s.put(" idp:user/{:07}"), put)
     measured("the same keys again", lambda s: s.put(" idp:user/{:07}"),
              lambda s: s.put(" idp:user/{:07}"), put)
-    reserve = measured("reserve-with-timeout 0", Server.put,
+    reserve = measured("reserve-with-timeout 0", Tubed.put,
                        lambda s: s.reserve(b"reserve-with-timeout 0\r\n", 1))
-    measured("reserve-batch 1000", Server.put, lambda s: s.reserve(b"reserve-batch 1000\r\n", 1000),
+    measured("reserve-batch 1000", Tubed.put, lambda s: s.reserve(b"reserve-batch 1000\r\n", 1000),
              reserve)
-    delete = measured("delete", Server.put, lambda s: s.each(lambda i: b"delete %d\r\n" % i))
-    measured("delete-batch of 1,000 ids", Server.put, lambda s: s.batches("delete-batch"), delete)
+    delete = measured("delete", Tubed.put, lambda s: s.each(lambda i: b"delete %d\r\n" % i))
+    measured("delete-batch of 1,000 ids", Tubed.put, lambda s: s.batches("delete-batch"), delete)
     measured("delete, of unique jobs with a cooldown", lambda s: s.put(" idp:user/{:07}:3600"),
              lambda s: s.each(lambda i: b"delete %d\r\n" % i), delete)
-    measured("flush-tube", Server.put, lambda s: until_freed(s, "flush-tube default"), delete)
+    measured("flush-tube", Tubed.put, lambda s: until_freed(s, "flush-tube default"), delete)
     measured("flush-tube, of unique jobs", lambda s: s.put(" idp:user/{:07}"),
              lambda s: until_freed(s, "flush-tube default"), delete)
-    measured("flush-tube default ready", Server.put, lambda s: s.client.ask(
+    measured("flush-tube default ready", Tubed.put, lambda s: s.client.ask(
         "flush-tube default ready"), delete)
-    measured("move-job", Server.put, lambda s: s.each(lambda i: b"move-job %d t\r\n" % i), delete)
-    measured("move-jobs", Server.put, lambda s: s.client.ask("move-jobs default ready t"), delete)
-    measured("reprioritize", Server.put, lambda s: s.each(lambda i: b"reprioritize %d 7\r\n" % i),
+    measured("move-job", Tubed.put, lambda s: s.each(lambda i: b"move-job %d t\r\n" % i), delete)
+    measured("move-jobs", Tubed.put, lambda s: s.client.ask("move-jobs default ready t"), delete)
+    measured("reprioritize", Tubed.put, lambda s: s.each(lambda i: b"reprioritize %d 7\r\n" % i),
              delete)
     policies(put)
     keys_and_groups(put, reserve, delete)

@@ -8,14 +8,12 @@ the job may have been due; a job that comes before that moment is too early.
 
 import contextlib
 import gc
-import statistics
 import sys
 import time
 
-import servers
 import wire
 from load_rows import both, row
-from rounds import judged
+from rounds import in_rounds, judged, medians
 
 SECOND = 1_000_000_000
 CHUNK = 100  # commands in one batch
@@ -60,7 +58,7 @@ class Due:
 def delays(server, count):
     """Jobs that are put with a delay."""
     due = Due()
-    with wire.Connection(server.port) as producer, wire.Connection(server.port) as waiting:
+    with wire.Connection(server.address) as producer, wire.Connection(server.address) as waiting:
         for _ in range(count // CHUNK):
             due.ask(producer, wire.put(delay=1) * CHUNK, CHUNK, CHUNK, b"INSERTED")
         return due.wait([(waiting, b"reserve\r\n" * count, 2 * count)])
@@ -70,10 +68,10 @@ def ttrs(server, count):
     """Jobs that clients hold until their TTR ends."""
     due = Due()
     with contextlib.ExitStack() as stack:
-        waiting = stack.enter_context(wire.Connection(server.port))
+        waiting = stack.enter_context(wire.Connection(server.address))
         jobs = wire.identities(waiting.exchange(wire.put(ttr=1) * count, count), b"INSERTED", count)
         for _ in range(count // CHUNK):
-            holder = stack.enter_context(wire.Connection(server.port))
+            holder = stack.enter_context(wire.Connection(server.address))
             due.ask(holder, b"reserve\r\n" * CHUNK, CHUNK, 2 * CHUNK, b"RESERVED")
         # A waiting client must not hold jobs whose TTR ends soon, so it deletes each job at once.
         # It knows the id: the jobs were reserved in the order of their ids, and become ready in
@@ -88,11 +86,11 @@ def pauses(server, count):
     names = [b"late-%d" % number for number in range(count)]
     shares = [names[begin:begin + SHARE] for begin in range(0, count, SHARE)]
     with contextlib.ExitStack() as stack:
-        producer = stack.enter_context(wire.Connection(server.port))
+        producer = stack.enter_context(wire.Connection(server.address))
         puts = b"".join(b"use %s\r\n" % name + wire.put() for name in names)
         lines = producer.exchange(puts, 2 * count).split(b"\r\n")[1::2]
         jobs = [int(line.split()[1]) for line in lines]
-        waiting = [stack.enter_context(wire.Connection(server.port)) for _ in shares]
+        waiting = [stack.enter_context(wire.Connection(server.address)) for _ in shares]
         for connection, some in zip(waiting, shares):
             watches = b"".join(b"watch %s\r\n" % name for name in some)
             connection.exchange(watches + b"ignore default\r\n", len(some) + 1)
@@ -103,8 +101,12 @@ def pauses(server, count):
                          for connection, some in zip(waiting, shares)])
 
 
-def _figures(late):
+def _figures(measure, server, count):
     """In milliseconds, with the number of jobs that came early."""
+    gc.collect()
+    gc.disable()  # which would count as lateness
+    late = measure(server, count)
+    gc.enable()
     at_most = sorted(most / 1e6 for most, _ in late)
     at_least = sorted(least / 1e6 for _, least in late)
     p99 = len(late) * 99 // 100
@@ -114,27 +116,14 @@ def _figures(late):
 
 def lateness(options):
     count = options.scaled(10_000)
-    parts = {"delay": delays, "TTR": ttrs, "pause": pauses}
-    contenders = both(options)
-    figures = {part: {each.name: [] for each in contenders if part != "TTR" or each.name == "tubed"}
-               for part in parts}
-    for number in range(min(options.rounds, 3)):
-        servers.log(f"lateness: round {number + 1}")
-        for each in servers.in_alternating_order(contenders, number):
-            for part, measure in parts.items():
-                if each.name not in figures[part]:
-                    continue
-                with servers.fresh(each.name, each.command, options.directory) as server:
-                    server.start()
-                    gc.collect()
-                    gc.disable()  # which would count as lateness
-                    figures[part][each.name].append(_figures(measure(server, count)))
-                    gc.enable()
     tables, claims, early = [], [], 0
-    for part, each in figures.items():
+    for part, measure in (("delay", delays), ("TTR", ttrs), ("pause", pauses)):
+        compared = {each.name: each.server for each in both(options)
+                    if part != "TTR" or each.name == "tubed"}
+        each = in_rounds(options, f"lateness, {part}", compared,
+                         lambda server, measure=measure: _figures(measure, server, count))
         of = f"{count:,} tubes" if part == "pause" else f"{count:,} jobs"
-        middle = {name: [statistics.median(column) for column in zip(*rounds)]
-                  for name, rounds in each.items()}
+        middle = medians(each)
         tables.append({"title": f"lateness of {of}: {part} of a second", "columns": list(COLUMNS),
                        "keys": ["p50", "p99", "most", "p99_at_least", "early"], "rows": middle})
         p99s = [one[1] for one in each["tubed"]]

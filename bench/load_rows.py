@@ -6,6 +6,7 @@ them, pictures.py draws them.
 
 import contextlib
 import csv
+import functools
 import io
 import os
 import sys
@@ -14,13 +15,13 @@ import time
 import servers
 import wire
 from rounds import Contender, claim, load, run_alternately, table
-from servers import beanstalkd, tubed
+from servers import beanstalkd, harness, tubed
 
 CLIENTS = ("--clients", 50)
 
 
 def do_nothing(options):
-    return lambda folder: [options.do_nothing, "--port", 0]
+    return functools.partial(servers.Server, lambda _: [options.do_nothing, "--port", 0])
 
 
 class Redis(servers.Server):
@@ -29,24 +30,18 @@ class Redis(servers.Server):
 
     PORT = 16379
 
-    def __init__(self, name, command, folder, pinned=False):
-        super().__init__(name, command, folder, pinned)
+    def run(self, command):
         number = os.getpid()  # at most 22 bits
-        self.host = f"127.{128 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
-
-    def launch(self):
-        command = [*self._command(self.journal), "--bind", self.host, "--port", self.PORT]
-        self.process = servers.start_process(command, self.log, self._pinned)
-
-    def ports(self):
-        return [self.PORT]
+        host = f"127.{128 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+        process = harness.Process([*command, "--bind", host, "--port", str(self.PORT)], stdout=True)
+        process.addresses = [f"{host}:{self.PORT}"]
+        process.wait_for_line("Ready to accept connections")
+        return process
 
 
 def redis(options):
-    def command(folder):
-        return [options.redis, "--save", "", "--appendonly", "no", "--dir", folder]
-    command.kind = Redis
-    return command
+    return functools.partial(Redis, lambda folder: [
+        options.redis, "--save", "", "--appendonly", "no", "--dir", folder])
 
 
 def both(options):
@@ -138,14 +133,14 @@ def waiters(options):
 
 def _want(server, name, least):
     """Checks that the crowd exists."""
-    count = server.figure(name)
+    count = server.stats()[name]
     if count < least:
         sys.exit(f"{server.name} has {name}: {count}, and {least} are wanted")
 
 
 @contextlib.contextmanager
 def many_tubes(server, count):
-    with wire.Connection(server.port) as connection:
+    with wire.Connection(server.address) as connection:
         wire.put_many(connection, (b"use crowd-%d\r\n" % number + wire.put()
                                    for number in range(count)))
     _want(server, "current-tubes", count)
@@ -156,7 +151,7 @@ def many_tubes(server, count):
 def many_waiters(server, count):
     with contextlib.ExitStack() as stack:
         for _ in range(count):
-            connection = stack.enter_context(wire.Connection(server.port))
+            connection = stack.enter_context(wire.Connection(server.address))
             connection.exchange(b"watch crowd\r\nignore default\r\nreserve\r\n", 2)
         _want(server, "current-waiting", count)
         yield
@@ -224,7 +219,7 @@ def watch(options):
     def watching(tubes):
         @contextlib.contextmanager
         def prepare(server):
-            with wire.Connection(server.port) as connection:
+            with wire.Connection(server.address) as connection:
                 yield Watcher(connection, tubes)
         return prepare
 
@@ -265,8 +260,8 @@ def journal(options):
 
 def redis_load(options, command, pipelined, count):
     def step(server, _, length):
-        output = servers.run_load([options.redis_benchmark, "-h", server.host, "-p", server.port,
-                                   "-t", command,
+        host, port = server.address.split(":")
+        output = servers.run_load([options.redis_benchmark, "-h", host, "-p", port, "-t", command,
                                    "-c", 50, "-P", pipelined, "-d", 100, "-n", count, "--csv"],
                                   length, options.pin)
         line = next(csv.DictReader(io.StringIO(output)))

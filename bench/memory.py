@@ -8,13 +8,9 @@ counted, the resident and the largest resident memory. The last cases are the wo
 remaining jobs are spread over memory that all other jobs have left.
 """
 
-import os
-import pathlib
 import sys
-import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "daemon"))
-from harness import Client, Daemon  # noqa: E402  (the path comes first)
+from servers import Client, Daemon
 
 MIB = 1 << 20
 LIMIT = int(sys.argv[1]) * MIB if len(sys.argv) > 1 else 64 * MIB
@@ -22,8 +18,8 @@ BATCH = 1000
 
 
 class Filled:
-    def __init__(self, *flags):
-        self.daemon = Daemon(["--listen", "127.0.0.1:0", "--limits-job-memory", str(LIMIT), *flags])
+    def __init__(self):
+        self.daemon = Daemon(["--listen", "127.0.0.1:0", "--limits-job-memory", str(LIMIT)])
         self.client = Client(self.daemon.addresses[0])
         self.begun = self.daemon.resident_bytes()
         self.most = 0

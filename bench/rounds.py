@@ -19,11 +19,11 @@ CLOSE_SECONDS = 0.01  # seconds for a server to finish closing connections
 
 @dataclasses.dataclass
 class Contender:
-    """`command` is what servers.Server runs. `prepare` gets the server once it serves, before the
+    """`server` makes it, as servers.tubed() does. `prepare` gets the server once it serves, before the
     first slice of a round, and is a context manager; each step gets its value."""
 
     name: str
-    command: Callable
+    server: Callable
     prepare: Callable = contextlib.nullcontext
 
 
@@ -74,7 +74,7 @@ def run_alternately(options, row, contenders, steps):
             started = {}
             for each in contenders:
                 server = stack.enter_context(
-                    servers.fresh(each.name, each.command, options.directory, options.pin))
+                    servers.fresh(each.name, each.server, options.directory, options.pin))
                 server.start()
                 started[each.name] = (server, stack.enter_context(each.prepare(server)))
             for figures in results.values():
@@ -85,6 +85,25 @@ def run_alternately(options, row, contenders, steps):
                     for label, step in steps.items():
                         _one_slice(step, *started[name], length, results[label][name][-1])
     return results
+
+
+def medians(figures):
+    """{name: [[a, b, …], one a round]} to {name: [a, b, …]}."""
+    return {name: [statistics.median(column) for column in zip(*rounds)]
+            for name, rounds in figures.items()}
+
+
+def in_rounds(options, row, kinds, measure):
+    """At most three rounds, in each a new server of each kind. Returns {name: [measure(server), one
+    for each round]}."""
+    figures = {name: [] for name in kinds}
+    for number in range(min(options.rounds, 3)):
+        servers.log(f"{row}: round {number + 1}")
+        for name in servers.in_alternating_order(kinds, number):
+            with servers.fresh(name, kinds[name], options.directory) as server:
+                server.start()
+                figures[name].append(measure(server))
+    return figures
 
 
 def _one_slice(step, server, prepared, length, result):

@@ -14,30 +14,11 @@ import time
 import servers
 import wire
 from load_rows import row
-from rounds import judged
+from rounds import in_rounds, judged, medians
 from servers import beanstalkd, tubed
 
 MIB = 1 << 20
 KEPT_DESCRIPTORS = 100  # descriptors that a server and this program need in addition to the clients
-
-
-def medians(figures):
-    """{name: [[a, b, …], one a round]} to {name: [a, b, …]}."""
-    return {name: [statistics.median(column) for column in zip(*rounds)]
-            for name, rounds in figures.items()}
-
-
-def in_rounds(options, row_name, commands, measure):
-    """At most three rounds, in each a new server of each kind. Returns {name: [measure(server), one
-    for each round]}."""
-    figures = {name: [] for name in commands}
-    for number in range(min(options.rounds, 3)):
-        servers.log(f"{row_name}: round {number + 1}")
-        for name in servers.in_alternating_order(commands, number):
-            with servers.fresh(name, commands[name], options.directory) as server:
-                server.start()
-                figures[name].append(measure(server))
-    return figures
 
 
 # --- Memory ---------------------------------------------------------------------------------------
@@ -47,15 +28,15 @@ def _million_jobs(options, server, jobs):
     later)."""
     load = ("--clients", 4, "--body", 16, "--in-flight", 250)
     for count in (4000, jobs):  # first a few: buffers and code are allocated before the measurement
-        begun = server.resident_bytes()
+        begun = server.process.resident_bytes()
         servers.run_bench(options.tubectl, server, "put", *load, "--jobs", count)
         server.wait_for_ready_jobs(count)
-        full = server.resident_bytes()
+        full = server.process.resident_bytes()
         servers.run_bench(options.tubectl, server, "reserve", *load, "--jobs", count, "--no-fill")
         server.wait_for_ready_jobs(0)
-    empty = server.resident_bytes()
+    empty = server.process.resident_bytes()
     time.sleep(1)
-    return begun / MIB, (full - begun) / jobs, empty / MIB, server.resident_bytes() / MIB
+    return begun / MIB, (full - begun) / jobs, empty / MIB, server.process.resident_bytes() / MIB
 
 
 def memory(options):
@@ -84,15 +65,15 @@ def _idle_connections(server, wanted):
     """Returns KiB for each connection."""
     with contextlib.ExitStack() as stack:
         # memory that one connection needs is allocated before
-        with wire.Connection(server.port) as first:
+        with wire.Connection(server.address) as first:
             first.exchange(b"list-tube-used\r\n", 1)
-        before = server.resident_bytes()
+        before = server.process.resident_bytes()
         for number in range(wanted):
             source = f"127.0.0.{2 + number // 5000}"
-            connection = stack.enter_context(wire.Connection(server.port, source))
+            connection = stack.enter_context(wire.Connection(server.address, source))
             connection.exchange(b"list-tube-used\r\n", 1)
-        held = server.resident_bytes() - before
-        open_connections = server.figure("current-connections")
+        held = server.process.resident_bytes() - before
+        open_connections = server.stats()["current-connections"]
     if open_connections < wanted:
         sys.exit(f"{server.name} holds {open_connections} connections, and {wanted} are wanted")
     return held / wanted / 1024
@@ -118,8 +99,7 @@ def connections(options):
 
 def _start_ms(server):
     begun = time.monotonic()
-    server.launch()
-    server.wait_for("PING", pause=0.00005)
+    server.start()
     return (time.monotonic() - begun) * 1000
 
 

@@ -5,23 +5,19 @@ stunnel.
 """
 
 import contextlib
-import os
-import pathlib
+import functools
 import resource
 import signal
 import ssl
 import subprocess
 import sys
-import time
 
 import servers
 from load_rows import CLIENTS, row
-from rounds import Contender, claim, judged, load, run_alternately, table
-from servers import beanstalkd, tubed
-from still_rows import KEPT_DESCRIPTORS, in_rounds, medians
+from rounds import Contender, claim, in_rounds, judged, load, medians, run_alternately, table
+from servers import harness, tubed
+from still_rows import KEPT_DESCRIPTORS
 import wire
-
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def make_certificate(folder):
@@ -38,91 +34,73 @@ def make_certificate(folder):
 class Secured(servers.Server):
     """Its clients come by TLS, except for ask()."""
 
-    def __init__(self, name, command, folder, pinned=False):
-        super().__init__(name, command, folder, pinned)
+    def __init__(self, command, name, folder, pinned=False):
+        super().__init__(command, name, folder, pinned)
         self.certificate, self.key = make_certificate(folder)
 
     def bench_address(self):
-        return ["-s", f"beanstalks://127.0.0.1:{self.tls_port}", "--ca", self.certificate]
+        return ["-s", f"beanstalks://{self.tls_address}", "--ca", self.certificate]
 
 
 class TlsServer(Secured):
     """tubed with a file of settings: listeners of flags have no TLS."""
 
-    LISTENERS = 2
-
-    def launch(self):
+    def run(self, command):
         (self.folder / "settings").write_text(
             f'[limits]\nconnections = 30000\njob_memory = "1048576GiB"\n'
             f'[[listen]]\naddress = "127.0.0.1:0"\n'
             f'[[listen]]\naddress = "127.0.0.1:0"\n'
             f'tls = {{ certificate = "{self.certificate}", key = "{self.key}" }}\n',
             encoding="utf-8")
-        super().launch()
+        return harness.Daemon(["--config", str(self.folder / "settings")], listeners=2,
+                              command=command)
 
     @property
-    def tls_port(self):
-        return self.ports()[1]
+    def tls_address(self):
+        return self.process.addresses[1]
 
 
 def tubed_with_tls(options):
-    def command(folder):
-        return [options.tubed, "--config", pathlib.Path(folder).parent / "settings"]
-    command.kind = TlsServer
-    return command
+    return functools.partial(TlsServer, lambda _: [options.tubed])
 
 
-class StunnelServer(Secured, servers.HandedOver):
+class StunnelServer(Secured, servers.Beanstalkd):
     """beanstalkd, and stunnel that terminates the TLS of its clients."""
 
-    def __init__(self, name, command, folder, pinned=False):
-        super().__init__(name, command, folder, pinned)
-        self.stunnel = None
-        self.tls_port = None
+    stunnel = None
 
     def start(self):
         super().start()
         settings = self.folder / "stunnel.conf"
-        with servers.listening_socket() as listener:
-            self.tls_port = listener.getsockname()[1]
+        with harness.listening_socket() as listener:
+            self.tls_address = "%s:%d" % listener.getsockname()
             settings.write_text(
                 f"foreground = yes\npid =\ndebug = err\nsocket = l:TCP_NODELAY=1\n"
-                f"socket = r:TCP_NODELAY=1\n[queue]\naccept = 127.0.0.1:{self.tls_port}\n"
-                f"connect = 127.0.0.1:{self.port}\ncert = {self.certificate}\nkey = {self.key}\n",
+                f"socket = r:TCP_NODELAY=1\n[queue]\naccept = {self.tls_address}\n"
+                f"connect = {self.address}\ncert = {self.certificate}\nkey = {self.key}\n",
                 encoding="utf-8")
-            self.stunnel = servers.start_process(["stunnel4", settings], self.log, self._pinned,
-                                                 listener)
-        deadline = time.monotonic() + servers.TIMEOUT
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                return secured(self).close()
-            time.sleep(0.01)
-        sys.exit(f"stunnel does not answer: {self.log.read_text(encoding='utf-8')}")
+            self.stunnel = harness.Process([*self._pin, "stunnel4", str(settings)],
+                                           sockets=[listener])
+        secured(self).close()
 
     def cpu_seconds(self):
-        """The threads of stunnel end with their clients: the time of the process has them."""
-        fields = pathlib.Path(f"/proc/{self.stunnel.pid}/stat").read_text(encoding="ascii")
-        user, system = fields.rsplit(")", 1)[1].split()[11:13]
-        return super().cpu_seconds() + (int(user) + int(system)) / TICKS
+        return super().cpu_seconds() + self.stunnel.cpu_seconds()
 
     def stop(self, number=signal.SIGKILL):
         if self.stunnel is not None:
             self.stunnel.kill()
-            self.stunnel.wait(servers.TIMEOUT)
             self.stunnel = None
         super().stop(number)
 
 
 def beanstalkd_with_stunnel(options):
-    command = beanstalkd(options)
-    command.kind = StunnelServer
-    return command
+    return functools.partial(StunnelServer, lambda _: [options.beanstalkd])
 
 
 def secured(server, source="127.0.0.2"):
     """A connection by TLS."""
     context = ssl.create_default_context(cafile=server.certificate)
-    connection = wire.Connection(server.tls_port, source)
+    connection = wire.Connection(server.tls_address, source)
     connection.socket = context.wrap_socket(connection.socket, server_hostname="127.0.0.1")
     return connection
 
@@ -161,11 +139,11 @@ def _idle_connections(server, wanted):
         # Memory that one connection needs is allocated before.
         with secured(server) as first:
             use_once(first)
-        before = server.resident_bytes()
+        before = server.process.resident_bytes()
         for number in range(wanted):
             connection = stack.enter_context(secured(server, f"127.0.0.{2 + number // 5000}"))
             use_once(connection)
-        return (server.resident_bytes() - before) / wanted / 1024
+        return (server.process.resident_bytes() - before) / wanted / 1024
 
 
 def tls_idle(options):

@@ -10,19 +10,19 @@ import struct
 import sys
 import time
 
-TIMEOUT = 600  # seconds without a byte
+from servers import harness
 
 
 class Connection:
-    def __init__(self, port, source="127.0.0.1"):
+    def __init__(self, address, source="127.0.0.1"):
         self.socket = socket.socket()
         # The kernel chooses the port at connect(), so that connections to other addresses can share
         # it.
         self.socket.setsockopt(socket.IPPROTO_IP, getattr(socket, "IP_BIND_ADDRESS_NO_PORT", 24), 1)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.bind((source, 0))
-        self.socket.settimeout(TIMEOUT)
-        self.socket.connect(("127.0.0.1", port))
+        self.socket.settimeout(harness.SECONDS)
+        self.socket.connect(harness.parse_address(address)[1])
 
     def close(self):
         # Thousands of connections end at the same time, and the kernel need not keep their state.
@@ -76,10 +76,10 @@ def arrivals_at(exchanges):
         unfinished[exchange.socket.fileno()] = (place, exchange)
     arrived = []
     while unfinished:
-        events = waiting.poll(TIMEOUT * 1000)
+        events = waiting.poll(harness.SECONDS * 1000)
         if not events:
             due = sum(exchange.lines for _, exchange in unfinished.values())
-            sys.exit(f"the server has been silent for {TIMEOUT} s; lines still due: {due}")
+            sys.exit(f"the server has been silent for {harness.SECONDS} s; lines still due: {due}")
         for number, event in events:
             place, exchange = unfinished[number]
             if event & ~select.POLLOUT:

@@ -10,7 +10,6 @@ TUBED_MIXED_JOBS     jobs of the mixture (default: 5,000,000)
 
 import itertools
 import os
-import pathlib
 import shutil
 import threading
 import unittest
@@ -77,12 +76,6 @@ def ask(client, commands, lines):
     return b"".join(pieces).splitlines()
 
 
-def processor_time(daemon):
-    """Of all threads, in seconds."""
-    threads = pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/schedstat")
-    return sum(int(thread.read_text(encoding="ascii").split()[0]) for thread in threads) / 1e9
-
-
 class Restart(DaemonTest):
     def setUp(self):
         super().setUp()
@@ -110,7 +103,7 @@ class Restart(DaemonTest):
         for _ in range(STARTS):
             daemon = self.serve()
             until("the journal to be recovered", lambda daemon=daemon: daemon.lines_with("recovered"))
-            times.append(processor_time(daemon))
+            times.append(daemon.cpu_seconds())
             self.assertIn(f"jobs={jobs} ", daemon.lines_with("recovered")[0])
             self.end(daemon)
         return min(times)

@@ -4,7 +4,6 @@ The baseline is the delay during a page of another daemon: both load the machine
 former loads the loop of the daemon.
 """
 
-import pathlib
 import time
 import unittest
 
@@ -20,17 +19,12 @@ class Scrape(HttpTest):
         self.daemon = self.serve("--http-max-tubes", str(TUBES))
         self.client = self.make_tubes(self.daemon)
 
-    @staticmethod
-    def cpu_seconds(daemon):
-        text = pathlib.Path(f"/proc/{daemon.pid}/schedstat").read_text(encoding="utf-8")
-        return int(text.split()[0]) / 1e9
-
     def test_the_cost_of_a_page(self):
         costs = []
         for _ in range(PAGES):
-            begin = self.cpu_seconds(self.daemon)
+            begin = self.daemon.cpu_seconds()
             _, page = self.fetch(self.daemon)
-            costs.append(self.cpu_seconds(self.daemon) - begin)
+            costs.append(self.daemon.cpu_seconds() - begin)
         figures_of(f"CPU time of a page of {TUBES} tubes, {len(page)} bytes", costs)
 
     def test_the_delay_of_a_page(self):
@@ -72,12 +66,12 @@ class Scrape(HttpTest):
             client.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         for client in crowd:
             client.rest()
-        begin, cpu, idle_cpu = time.monotonic(), self.cpu_seconds(self.daemon), self.cpu_seconds(idle)
+        begin, cpu, idle_cpu = time.monotonic(), self.daemon.cpu_seconds(), idle.cpu_seconds()
         time.sleep(2)
         seconds = time.monotonic() - begin
         figure(f"processor while {len(slow)} readers read nothing",
-               100 * (self.cpu_seconds(self.daemon) - cpu) / seconds, "%",
-               100 * (self.cpu_seconds(idle) - idle_cpu) / seconds, "an idle server")
+               100 * (self.daemon.cpu_seconds() - cpu) / seconds, "%",
+               100 * (idle.cpu_seconds() - idle_cpu) / seconds, "an idle server")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,6 @@ SANITIZED = bool(os.environ.get("TUBED_SANITIZED"))
 BEANSTALKD = shutil.which("beanstalkd", path=os.environ["PATH"] + ":/usr/bin:/usr/sbin")
 # The last resort against a hang: no machine is so slow or busy that a wait of a test takes ten minutes.
 SECONDS = 600
-TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def until(what, condition, seconds=SECONDS):
@@ -170,19 +169,24 @@ def write_tokens(path, tokens):
     return path
 
 
-# Replaces the work of systemd between fork and exec: the sockets become descriptors 3 and up, and
-# the process writes its id into the environment. The process becomes the server, so it keeps its id.
+def listening_socket():
+    """A socket that listens on a free port of 127.0.0.1, with the options that beanstalkd sets for
+    its own: accepted connections inherit them."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    listener.setblocking(False)
+    return listener
+
+
+# Replaces the work of systemd between fork and exec: moves the descriptors of $0 to 3 and up, and
+# exports the id of the process, which exec keeps. A variable that the test has set stays.
 LAUNCHER = """
-import fcntl, json, os, sys
-moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in json.loads(sys.argv[1])]
-os.closerange(3, 100)
-for number, descriptor in enumerate(moved):
-    os.dup2(descriptor, 3 + number)
-given = {"LISTEN_PID": str(os.getpid()), "WATCHDOG_PID": str(os.getpid())}
-if moved:
-    given["LISTEN_FDS"] = str(len(moved))
-os.environ.update({name: value for name, value in given.items() if name not in os.environ})
-os.execvp(sys.argv[2], sys.argv[2:])
+for given in $0; do exec {moved}<&$given-; all+=($moved); done
+for number in ${!all[@]}; do eval "exec $((3 + number))<&${all[number]}-"; done
+export LISTEN_PID=${LISTEN_PID-$$} WATCHDOG_PID=${WATCHDOG_PID-$$}
+((!${#all[@]})) || export LISTEN_FDS=${LISTEN_FDS-${#all[@]}}
+exec "$@"
 """
 
 
@@ -201,8 +205,8 @@ class Process:
         self.changed = threading.Condition()
         if sockets is not None:
             options["pass_fds"] = [each.fileno() for each in sockets]
-            command = [sys.executable, "-I", "-S", "-c", LAUNCHER, json.dumps(options["pass_fds"]),
-                       *command]
+            descriptors = " ".join(map(str, options["pass_fds"]))
+            command = ["bash", "-c", LAUNCHER, descriptors, *command]
         read_end, write_end = os.pipe()
         status = os.fstat(write_end)
         self.stderr_name = f"{status.st_dev}:{status.st_ino}"
@@ -310,9 +314,8 @@ class Process:
         return int(self.status_field("VmRSS").split()[0]) * 1024
 
     def cpu_seconds(self):
-        text = pathlib.Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
-        fields = text.rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+        """User and system time of all threads, also of those that have ended."""
+        return time.clock_gettime(~self.pid << 3 | 2)  # as clock_getcpuclockid(3) makes it
 
 
 class Daemon(Process):
@@ -363,7 +366,7 @@ def start_beanstalkd(*flags, path=None, program=None):
         server.addresses = [f"unix:{path}"]
         until("beanstalkd to listen", lambda: connects(path) or server.process.poll() is not None)
     else:
-        with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+        with listening_socket() as listener:
             server = Process(command, sockets=[listener])
             server.addresses = ["%s:%d" % listener.getsockname()]
     server.expected_code = -signal.SIGTERM
