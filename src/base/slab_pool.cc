@@ -1,13 +1,12 @@
 // Three layers, each with its own list of what is free:
 //
 // 1. Pages takes regions of address space from the kernel and cuts them into pages. A free page
-// keeps
-//    its address; its memory goes back to the kernel with madvise(2), except for a few spare pages.
+//    keeps its address; its memory goes back to the kernel with madvise(2), except for a few spare
+//    pages.
 // 2. SizeClass divides pages into cells of one size. A page in use is a slab: its Slab, at its
-// front,
-//    has the list of its free cells. The slabs with a free cell are in a list, so that allocate()
-//    takes the first. free() finds the slab of a cell by rounding down its address, as pages are
-//    aligned to their size.
+//    front, has the list of its free cells. The slabs with a free cell are in a list, so that
+//    allocate() takes the first. free() finds the slab of a cell by rounding down its address, as
+//    pages are aligned to their size.
 // 3. SlabPool chooses the size class by the number of bytes.
 //
 // Free cells are poisoned for the address sanitizer, so that it reports a use after free here too.

@@ -11,7 +11,7 @@
 //  - Progress of members is kept by their position in the configuration, and is moved only if the
 //    number of members changes: a change must not reorder members (core_is_single_change()).
 //  - An append that fails halfway leaves its first entries in the core: changes are submitted
-//  alone.
+//    alone.
 //  - A vote's result is interpreted with candidate_state.in_pre_vote in every state, although that
 //    is a member of a union: results are dropped unless the core is a candidate.
 //  - A member that becomes a spare still counts for raft_timeout() (core_deadline()).

@@ -5,9 +5,9 @@
 //
 // The durable state is: the jobs with their bodies, tags and marks, the place where each job rests,
 // its counters, the pauses, the cooldowns of unique keys, the values that clients have set for the
-// policies of tubes, and the highest id that was used. A job rests
-// where it is ready, delayed or buried; a fact is emitted when it comes to rest, whatever the
-// reason was (put, release, bury, kick, timeout, a closed session).
+// policies of tubes, and the highest id that was used. A job rests where it is ready, delayed or
+// buried; a fact is emitted when it comes to rest, whatever the reason was (put, release, bury,
+// kick, timeout, a closed session).
 //
 // - A reservation is a fact only in a queue that records reservations: `Held`. Otherwise a reserved
 //   job rests, durably, where it was before, so a restart makes it available again.

@@ -5,8 +5,7 @@
 //
 //  1. All files are opened before the first is read, so a removed segment can still be read.
 //  2. A segment is read before the log leaves it, and the next segment after that: then facts seem
-//  to
-//     be missing in between. Another read of the same files finds them.
+//     to be missing in between. Another read of the same files finds them.
 //  3. On a full disk the file of a dead segment is reused for another segment. Its old name has
 //     then disappeared, and the files are opened again.
 //

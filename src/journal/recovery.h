@@ -4,8 +4,7 @@
 //  1. List the directory. Segments must be numbered without a gap; unfinished files are noted.
 //  2. Read the segments, oldest first. Each must have a valid header with the same identity.
 //  3. Take batches as long as they are whole and continue the positions of the log. Each record of
-//  a
-//     whole batch goes to the RecordSink and to SegmentLiveness.
+//     a whole batch goes to the RecordSink and to SegmentLiveness.
 //  4. The log ends where bytes do not continue it. Later bytes are only searched for evidence: the
 //     largest `durable` of any whole batch of this journal.
 //  5. Damage or a torn tail? It is damage if that `durable` is beyond the end of the log: a fact

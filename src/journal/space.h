@@ -4,8 +4,7 @@
 // run out of space. The protocol:
 //
 //  1. While the disk has space, the files grow ahead of need: at the end of each tick, one step of
-//  the
-//     Preallocator in the background, until the reserve and half a segment more are free.
+//     the Preallocator in the background, until the reserve and half a segment more are free.
 //  2. The reserve is for everything except puts. It suffices to record the end of every job and to
 //     free the oldest segment by compaction, however much of it is live (reserve_bytes() in
 //     space.cc). has_room_for() refuses puts, and congested() holds back commands, before they

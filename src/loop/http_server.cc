@@ -28,8 +28,7 @@
 // - When more than kMaxStreams responses are streamed, the oldest of these is shut down. The owner
 //   bounds exchanges and event streams.
 // - An exchange that waits for something far away occupies none of the kMaxConnections, and is
-// never
-//   shut down for another. The owner bounds these.
+//   never shut down for another. The owner bounds these.
 // - The daemon closes a connection that moves no byte for the idle timeout. `total_timer_` ends a
 //   connection that moves a byte now and then after the total timeout.
 // - The daemon does not watch suspended connections; check_suspended() finds those whose client has

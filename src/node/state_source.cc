@@ -3,12 +3,10 @@
 // The thread is in Sender::send(), which is sequential:
 //  1. The greeting.
 //  2. The journal: journal::back_up() reads it from a read-only FileStorage, and stores each
-//  segment
-//     in a FileSender, which writes it to the connection in blocks.
+//     segment in a FileSender, which writes it to the connection in blocks.
 //  3. The position that the receiver has found in its copy.
 //  4. The entries up to there. For each piece the thread leaves a Request, wakes the loop and
-//  waits;
-//     the loop's thread encodes the piece from the raft log (answer()).
+//     waits; the loop's thread encodes the piece from the raft log (answer()).
 //  5. The receiver's last frame: everything is on its disk.
 // pace() bounds the rate of 2 and 4. It sleeps on a condition variable: a new rate and the end of
 // the source take effect at once. A wait for the connection is interrupted.

@@ -4,9 +4,8 @@
 //
 //   0. A node that leads its cluster passes leadership on first, which closes its clients.
 //   1. stop_clients(): no further connection is accepted. All waits in reserves end before the
-//   first
-//      client is closed: the jobs that a closing client gives back must not go from one waiting
-//      worker to the next.
+//      first client is closed: the jobs that a closing client gives back must not go from one
+//      waiting worker to the next.
 //   2. A client from which something was received is closed when its input is answered and its
 //      replies are sent. A client that was just accepted has its first command on the way, and a
 //      close would reset the connection: it has kStopGrace.

@@ -12,7 +12,7 @@
 //  - a node does not tick all the time;
 //  - a leader that has heard the cluster time sets it no later than earlier leaders did;
 //  - no node invites a voter that has lost its disks to take part again: it has forgotten its
-//  votes.
+//    votes.
 //
 // After the last fault the cluster must serve again within five seconds, and all nodes must agree.
 #pragma once
