@@ -20,18 +20,6 @@ AuditEvent event_of(const Context& context, AuditEvent::What what, std::string_v
           .role = role == nullptr ? std::string_view() : role->role().name};
 }
 
-void audit_admin(const Context& context, const Command& command, const ArgumentStorage& arguments,
-                 std::string_view reply, std::optional<std::uint64_t> jobs) {
-  AuditEvent event =
-      event_of(context, AuditEvent::What::ran, command.name, context.principal()->audited_tube());
-  const Named named = command.named(arguments);
-  event.to = named.tubes[command.concerns == Concerns::job ? 0 : 1];
-  event.job = named.job;
-  event.reply = reply;
-  event.jobs = jobs;
-  context.service.host().audit(event);
-}
-
 }  // namespace
 
 std::string_view name_of(AuditEvent::What what) {
@@ -57,19 +45,18 @@ void audit(const Context& context, AuditEvent::What what, std::string_view comma
 
 void audit_ran(const Context& context, const Command& command, const ArgumentStorage& arguments,
                const protocol::Answer& answer) {
-  std::string_view reply = "OK";  // of a block
-  std::optional<std::uint64_t> jobs;
-  if (const auto* status = std::get_if<protocol::Status>(&answer)) reply = status->word;
+  AuditEvent event =
+      event_of(context, AuditEvent::What::ran, command.name, context.principal()->audited_tube());
+  const Named named = command.named(arguments);
+  event.to = named.tubes[command.concerns == Concerns::job ? 0 : 1];
+  event.job = named.job;
+  event.reply = "OK";  // of a block
+  if (const auto* status = std::get_if<protocol::Status>(&answer)) event.reply = status->word;
   if (const auto* number = std::get_if<protocol::Number>(&answer)) {
-    reply = number->word;
-    jobs = number->value;
+    event.reply = number->word;
+    event.jobs = number->value;
   }
-  audit_admin(context, command, arguments, reply, jobs);
-}
-
-void audit_unfinished(const Context& context, const Command& command,
-                      const ArgumentStorage& arguments, std::uint64_t jobs) {
-  audit_admin(context, command, arguments, {}, jobs);
+  context.service.host().audit(event);
 }
 
 }  // namespace tubed::commands

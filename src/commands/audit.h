@@ -43,13 +43,9 @@ std::string_view name_of(AuditEvent::What what);
 // principal, here and below.
 [[gnu::cold]] void audit(const Context& context, AuditEvent::What what, std::string_view command,
                          std::string_view tube);
-// Reports that a command of the family admin has run and has this answer. Precondition: authorize()
-// has allowed it, here and below.
+// Reports that a command of the family admin has run and has this answer; a Number without a word:
+// its client closes before its end. Precondition: authorize() has allowed it.
 [[gnu::cold]] void audit_ran(const Context& context, const Command& command,
                              const ArgumentStorage& arguments, const protocol::Answer& answer);
-// Reports that the conversation ends in the middle of such a command, which has changed this many
-// jobs.
-[[gnu::cold]] void audit_unfinished(const Context& context, const Command& command,
-                                    const ArgumentStorage& arguments, std::uint64_t jobs);
 
 }  // namespace tubed::commands

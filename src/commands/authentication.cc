@@ -170,7 +170,7 @@ void Conversation::audit_unfinished() {
   if (const auto* one = std::get_if<JobsOperation>(&running_.operation)) jobs = one->done;
   if (const auto* one = std::get_if<MoveOperation>(&running_.operation)) jobs = one->done;
   if (!jobs || running_.row->access != Access::admin) return;
-  commands::audit_unfinished(context(), *running_.row, running_.arguments, *jobs);
+  audit_ran(context(), *running_.row, running_.arguments, Number{{}, *jobs});
   running_.operation = {};
 }
 

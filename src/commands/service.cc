@@ -26,9 +26,7 @@ void Service::begin_tick(Time tick_time) {
     return begin_tick_by_clock(tick_time);
   now_ = std::max(now_, tick_time);
   tick_time_ = now_;
-  if (engine_->next_deadlines().due(now_)) engine_->advance(now_, *this);
-  if (may_remove_pending()) [[unlikely]]
-    remove_pending();
+  do_due_work();
 }
 
 void Service::begin_tick_by_clock(Time tick_time) {
@@ -36,9 +34,13 @@ void Service::begin_tick_by_clock(Time tick_time) {
   const auto now = clock_->tick_began(tick_time_);
   if (!now) return;
   now_ = *now;
+  do_due_work();
+}
+
+void Service::do_due_work() {
   if (engine_->next_deadlines().due(now_)) engine_->advance(now_, *this);
   if (may_remove_pending()) [[unlikely]]
-    remove_pending();
+    engine_->remove_pending(now_, *log_, *this);  // to the log itself: no event of test mode
 }
 
 void Service::replace_queue(Time now, const std::function<void(engine::Engine&)>& fill) {

@@ -136,8 +136,7 @@ class Service final : public engine::Output {
   bool may_see(SessionId session, std::string_view tube) const override;
 
  private:
-  // The removal is no event of test mode.
-  void remove_pending() { engine_->remove_pending(now_, *log_, *this); }
+  void do_due_work();
 
   // Not inlined: their callers stay short outside of test mode.
   [[gnu::noinline]] void fact_in_test_mode(const Fact& fact);

@@ -19,11 +19,8 @@ class OwnRemoval {
   // Returns the request if it is to be sent to the leader now, and waits for answered(); otherwise
   // null.
   const cluster::Request* next(Time now) {
+    if (now > until_) request_.reset();
     if (!request_ || is_sent_) return nullptr;
-    if (now > until_) {
-      request_.reset();
-      return nullptr;
-    }
     is_sent_ = true;
     return &*request_;
   }
