@@ -9,7 +9,7 @@
 //    pages are aligned to their size.
 // 3. SlabPool chooses the size class by the number of bytes.
 //
-// Free cells are poisoned for the address sanitizer, so that it reports a use after free here too.
+// Free cells are poisoned: the address sanitizer then reports a use after free here too.
 #include "base/slab_pool.h"
 
 #include <algorithm>

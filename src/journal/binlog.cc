@@ -188,7 +188,7 @@ std::optional<std::uint64_t> binlog_number(std::string_view name) {
   const std::string_view digits = name.substr(kPrefix.size());
   if (digits.empty() || digits.front() == '0') return {};
   const auto number = parse_number<std::uint64_t>(digits);
-  // An overflow: no number may follow the largest.
+  // Rejects the largest number, because the next number must exist as well.
   return number == UINT64_MAX ? std::nullopt : number;
 }
 

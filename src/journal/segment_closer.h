@@ -39,8 +39,8 @@ class SegmentCloser {
 
   // True if no file is being closed.
   bool idle() const { return closing_.empty(); }
-  // True if the file of this segment is open and no older file is: after a sync of it, the whole
-  // log up to there is on disk.
+  // True if the file of this segment is open and no older file is: after a sync of it, the log up
+  // to its end is on disk.
   bool is_oldest_open(std::uint64_t segment) const;
   // True if the file was closed, by this or an earlier process.
   bool is_closed(std::uint64_t segment) const;

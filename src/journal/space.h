@@ -16,7 +16,7 @@
 //     (SegmentRemover).
 //  4. While the journal is full, compaction runs as soon as it can free more than it writes, and
 //     has priority: clients wait until the oldest segment is free (Compactor::comes_first()).
-//  5. A commit that lacks room despite all this is starved. The files then grow by exactly what it
+//  5. A commit that lacks room despite all this is starved. The files then grow by no more than it
 //     needs, beyond max_bytes if necessary, because the server must not come to a halt.
 //  6. A write or a removal that the disk refuses is retried every second. Until it succeeds the
 //     journal stays full, and has_room_for() refuses every put.

@@ -137,7 +137,7 @@ TlsPeer TlsChannel::peer_certificate() const {
 
 // --- Reading and writing
 
-// Explains a call that has moved nothing.
+// Returns the kind of a call that has moved nothing.
 os::Transfer::Kind TlsChannel::kind_of(int result) {
   switch (SSL_get_error(ssl_.get(), result)) {
     case SSL_ERROR_WANT_READ:
