@@ -1,5 +1,5 @@
-"""A cluster of tubed on this machine, for durable_puts and failover: that of the daemon's tests
-(tests/daemon/cluster.py), with a build and a folder that the benchmark chooses."""
+"""A cluster of tubed on this machine, for durable_puts and failover: tests/daemon/cluster.py, with a
+build and a folder that the benchmark chooses."""
 
 import contextlib
 import functools
@@ -60,6 +60,6 @@ class ClusterServer(servers.Server):
 
 
 def cluster(options, nodes, journal=True):
-    """A server as those of servers.py."""
+    """Like servers.tubed()."""
     assert journal
     return functools.partial(ClusterServer, lambda _: (options.tubed, nodes))

@@ -158,7 +158,7 @@ void accept_client(uv_stream_t* listener, int status) {
   start_reading(*client);
 }
 
-// The port of the listener; 0 is none.
+// Returns the port of the listener, or 0 after an error.
 int listen_on(Server& server, int port) {
   sockaddr_in address{};
   int size = sizeof address;

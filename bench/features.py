@@ -104,7 +104,7 @@ class Tubed:
         self.reserve(b"reserve-with-timeout 0\r\n", 1)
 
     def reserve_and_delete(self):
-        """One job after the other, so that one key is enough."""
+        """Never holds two jobs: all may have the same key."""
         self.each(lambda i: b"reserve-with-timeout 0\r\ndelete %d\r\n" % i, lines=3)
 
     def put_in_two_tubes(self):
@@ -174,8 +174,8 @@ def nothing(_server):
 
 
 def measured(name, prepare, act, compared=None, jobs=JOBS):
-    """Prints the cost of act(server), which does `jobs` operations, and its ratio to that of the row
-    `compared`. A text that act() returns is a note. Returns the cost of an operation."""
+    """Prints the cost of act(server), which does `jobs` operations, and its ratio to the cost `compared`.
+    A text that act() returns is a note. Returns the cost of an operation."""
     if not re.search(ROWS, name):
         return None
     server = Tubed()

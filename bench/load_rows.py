@@ -26,7 +26,7 @@ def do_nothing(options):
 
 class Redis(servers.Server):
     """Redis can neither log a free port nor take a socket. It listens on a loopback address that
-    belongs to this process alone, so that its port is free."""
+    no other process uses."""
 
     PORT = 16379
 

@@ -148,7 +148,7 @@ def table(title, results, keys, operation="operation"):
 
 def claim(what, one, other, key, bound, of):
     """The ratio of two contenders' figures in the same round: the median, the least and the most.
-    `key` is that of a time. Without a bound it is printed and not judged."""
+    `key` names a time. Without a bound it is printed and not judged."""
     figure = FIGURES[key][1]
     ratios = [figure(a) / figure(b) for a, b in zip(one, other)]
     return judged(what, statistics.median(ratios), bound, of=of, least=min(ratios),
@@ -157,7 +157,7 @@ def claim(what, one, other, key, bound, of):
 
 
 def judged(what, measured, bound, unit="", **more):
-    """A claim. Without a unit, `measured` is a ratio of `beside`, and both are in the unit
+    """A claim. Without a unit, `measured` is the ratio of `value` to `beside`, which are in the unit
     `figures_in`."""
     reached = None if bound is None else measured <= bound
     return {"what": what, "measured": measured, "bound": bound, "unit": unit, "reached": reached,

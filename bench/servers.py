@@ -144,7 +144,7 @@ def run_bench(tubectl, server, *arguments, seconds=0.0, pinned=False):
 
 
 def in_alternating_order(names, number):
-    """Every other round in the opposite order, so that no server always follows the same server."""
+    """Reverses every other round: no server always follows the same server."""
     return list(names) if number % 2 == 0 else list(reversed(names))
 
 

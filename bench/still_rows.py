@@ -64,7 +64,7 @@ def memory(options):
 def _idle_connections(server, wanted):
     """Returns KiB for each connection."""
     with contextlib.ExitStack() as stack:
-        # memory that one connection needs is allocated before
+        # The first connection makes the server allocate its shared memory.
         with wire.Connection(server.address) as first:
             first.exchange(b"list-tube-used\r\n", 1)
         before = server.process.resident_bytes()

@@ -1,7 +1,6 @@
 """The rows about TLS: tubed with and without it, and beanstalkd with stunnel in front of it.
 
-A row is a function of the options, as in load_rows.py. The server's processor time includes that of
-stunnel.
+A row is a function of the options, as in load_rows.py. The server's processor time includes stunnel's.
 """
 
 import contextlib
@@ -136,7 +135,7 @@ def _idle_connections(server, wanted):
             sys.exit(f"{server.name} does not answer")
 
     with contextlib.ExitStack() as stack:
-        # Memory that one connection needs is allocated before.
+        # The first connection makes the server allocate its shared memory.
         with secured(server) as first:
             use_once(first)
         before = server.process.resident_bytes()

@@ -16,8 +16,7 @@ from servers import harness
 class Connection:
     def __init__(self, address, source="127.0.0.1"):
         self.socket = socket.socket()
-        # The kernel chooses the port at connect(), so that connections to other addresses can share
-        # it.
+        # The kernel chooses the port at connect(), and may use one port for several addresses.
         self.socket.setsockopt(socket.IPPROTO_IP, getattr(socket, "IP_BIND_ADDRESS_NO_PORT", 24), 1)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.bind((source, 0))

@@ -1,4 +1,4 @@
-# TUBED_PORTABLE makes programs for other distributions than that of the build: fmt, toml++ and ncurses
+# TUBED_PORTABLE makes programs for distributions other than the builder's: fmt, toml++ and ncurses
 # become a part of them. The sonames of fmt and toml++ differ between distributions, and the symbols of
 # ncurses have versions on Debian and none on Fedora. The sonames of the other libraries are the same
 # everywhere.

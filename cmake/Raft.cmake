@@ -80,7 +80,7 @@ function(tubed_find_raft version)
     endif()
     set(places HINTS ${libraft_INCLUDE_DIRS} ${libraft_LIBRARY_DIRS})
   endif()
-  # Not in the cache, so that a library that is installed or removed is noticed.
+  # Not cached: each configuration looks for the library again.
   find_path(include raft.h ${places} PATH_SUFFIXES include NO_CACHE)
   find_library(library NAMES libraft.a raft ${places}
     PATH_SUFFIXES lib lib/${CMAKE_LIBRARY_ARCHITECTURE} NO_CACHE)

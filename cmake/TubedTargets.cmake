@@ -25,7 +25,7 @@ endif()
 
 # tubed_optimize_less(target LEVEL): compiles `target` with LEVEL, -O0 or -O1, in a build for developers, where
 # optimizing it takes longer than all its runs. A library that a measured program links has -O1 at least: the linker
-# takes one copy of an inline function, and may take that of this library for all.
+# keeps one copy of an inline function, possibly from this library, for the whole program.
 function(tubed_optimize_less target level)
   if(TUBED_QUICK_BUILD)
     target_compile_options(${target} PRIVATE ${level})

@@ -17,7 +17,7 @@ if(TUBED_SANITIZE OR CMAKE_CROSSCOMPILING)
   set(TUBED_PLAIN_BUILD OFF)
 endif()
 
-# The tests start the programs of this build by default. To test, for example, those of a package:
+# The tests start the programs of this build by default. To test a package's, for example:
 #   cmake --preset dev -DTUBED_TESTED_TUBED=/usr/bin/tubed -DTUBED_TESTED_TUBECTL=/usr/bin/tubectl
 set(TUBED_TESTED_TUBED "" CACHE FILEPATH "The tubed that tests start; default: the one built here")
 set(TUBED_TESTED_TUBECTL "" CACHE FILEPATH "The same for tubectl")

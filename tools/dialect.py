@@ -172,7 +172,7 @@ def matches_of(block):
 
 
 def read(path, text):
-    """Yields (kind, line, matches) for each block of a file; the kinds are those of KINDS."""
+    """Yields (kind, line, matches) for each block of a file; `kind` is one of KINDS."""
     kind = kind_of(path, text[:80].split("\n", 1)[0])
     if kind is None:
         return

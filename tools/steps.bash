@@ -78,8 +78,8 @@ wait_for() {
   until [[ -e $state/there-$1 ]]; do read -r -t 0.5 <> <(:) || true; done
 }
 
-# run_lanes FUNCTION…: runs each function in its own process group, so that all its processes can be
-# ended. Ends the others when one fails.
+# run_lanes FUNCTION…: runs each function in its own process group. When a function fails, ends all
+# processes of the others.
 run_lanes() {
   local function status=0
   set -m

@@ -1,7 +1,6 @@
 """How soon the console paints, and how long its longest tasks are while 10,000 tubes change each second.
 
-The figures are those of tests/console/figures.mjs in headless Chromium. The baseline is a planted task of a
-second.
+tests/console/figures.mjs takes the figures in headless Chromium. The baseline is a planted task of a second.
 """
 
 import os

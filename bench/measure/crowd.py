@@ -2,7 +2,7 @@
 
 The waits are elapsed time and CPU time of the server, which is the work that it does for other
 clients first. The baseline is the same server before the crowd connects. The crowd runs in a
-process of its own, so that it does not delay the client that measures.
+process of its own and does not delay the client that measures.
 """
 
 import os
@@ -27,7 +27,7 @@ class Probe:
             self.client.ask(command)
         self.cpu_times, self.times = [], []
         test.addCleanup(os.sched_setscheduler, 0, os.sched_getscheduler(0), os.sched_getparam(0))
-        try:  # so that this thread gets a processor at once when a reply arrives
+        try:  # this thread gets a processor at once when a reply arrives
             os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
         except PermissionError:
             pass

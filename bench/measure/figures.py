@@ -1,4 +1,4 @@
-"""What the measures of this folder share. A measure is a program that tools/measure starts: a file of
+"""Helpers of the measures in this folder. A measure is a program that tools/measure starts: a file of
 unittest cases whose methods take figures and call `figure` for each. A case may fail only if it could
 not measure, never because of a figure."""
 
@@ -36,8 +36,8 @@ def seconds_without_processor(pid):
 
 
 class Stopwatch:
-    """Measures how long a daemon takes: elapsed time, without the time for which the daemon or this
-    thread was ready to run and had no processor, so that load on the machine does not count."""
+    """Measures how long a daemon takes, regardless of the load on the machine: elapsed time without the
+    time for which the daemon or this thread was ready to run and had no processor."""
 
     def __init__(self, daemon):
         self.processes = (daemon.pid, f"self/task/{threading.get_native_id()}")

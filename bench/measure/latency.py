@@ -89,7 +89,7 @@ class Latency(DaemonTest):
                            self.fewer_ready_than(MANY))
 
     def measure_after(self, what, over):
-        """Continues the daemon, which is stopped until `over` so that all jobs are due in one tick."""
+        """Stops the daemon until `over`: all jobs are due in one tick."""
         probe = Probe(self, self.daemon)
         self.daemon.freeze()
         until("the deadlines to be over", passed(over))

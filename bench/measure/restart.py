@@ -134,7 +134,7 @@ class Restart(DaemonTest):
                self.seconds_of_a_compacted_start(buried), "s", baseline, "as many delayed jobs, compacted")
 
     def seconds_of_a_compacted_start(self, kind):
-        """Two of three jobs are deleted, so that compaction copies the oldest jobs behind the newest."""
+        """Deletes two of three jobs: compaction appends copies of the oldest jobs to the newest."""
         self.make([kind, ready, ready], 3 * JOBS)
         daemon = self.serve()
         client = self.connect(daemon)

@@ -1,4 +1,4 @@
-"""What a page of metrics costs the server, and how much it delays clients of the queue.
+"""The cost of a page of metrics for the server, and how much it delays clients of the queue.
 
 The baseline is the delay during a page of another daemon: both load the machine alike, but only the
 former loads the loop of the daemon.
@@ -55,7 +55,7 @@ class Scrape(HttpTest):
         return times
 
     def test_the_cost_of_slow_readers(self):
-        """Readers that read nothing have as many connections as there are, and others were served."""
+        """Idle readers take all connections; other clients were served before."""
         idle = self.serve()
         slow = [self.http(self.daemon, receive_buffer=4096) for _ in range(CONNECTIONS)]
         for client in slow:

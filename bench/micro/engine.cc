@@ -1,4 +1,4 @@
-// The queue itself, without protocol, sockets or journal, alone and beside a million ready jobs.
+// The queue itself, without protocol, sockets or journal, empty and with a million ready jobs.
 #include "engine/engine.h"
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class FilledEngine {
   Bytes body_ = Bytes::copy_of("a body of some bytes");
 };
 
-// A benchmark whose result is not that of its name fails.
+// Fails a benchmark that did not do what its name says.
 void expect(benchmark::State& state, bool right) {
   if (!right) state.SkipWithError("the queue did not do it");
 }
@@ -91,7 +91,7 @@ void engine_peek(benchmark::State& state) {
   std::uint64_t next = 0;
   bool right = true;
   for (auto _ : state) {
-    next += 7'919;  // a prime, so that it visits all jobs
+    next += 7'919;  // a prime: all jobs are visited
     right &= filled.engine.peek(1 + next % jobs).has_value();
   }
   expect(state, right);

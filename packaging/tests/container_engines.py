@@ -1,7 +1,7 @@
 """Two ways to run the image of an OCI layout: podman without root, and systemd-nspawn with its files.
 
 `Podman` and `Nspawn` have the same methods. run() starts a container that ends by itself, and start() a
-server, as a `Container`; logs() are those of the last server. A Podman container is started with the
+server, as a `Container`; logs() returns the logs of the last server. A Podman container is started with the
 command of docs/containers.md, and MACHINE_OPTIONS. Nspawn gives the same to the unpacked files: the user, the
 variables and the program that the configuration of the image names, a read-only root, a volume, and no
 capabilities.

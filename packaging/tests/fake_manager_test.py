@@ -631,7 +631,7 @@ class Watchdog(ManagerTest):
         self.clock = StandingClock(self.directory)
 
     def watched(self, **more):
-        """A daemon whose clock stands, so that it pings once each time that half of LIMIT passes."""
+        """A daemon whose clock stands: it pings once for each half of LIMIT that the test adds."""
         daemon = self.serve(environment={"WATCHDOG_USEC": str(self.LIMIT * 1_000_000),
                                          **self.clock.environment, **more})
         self.clock.advance()

@@ -1,4 +1,4 @@
-"""A journal that the program of one architecture has written is read by that of the other.
+"""A journal that the program of one architecture has written is read by the program of the other.
 
 $TUBED_PROGRAM and $TUBED_OTHER_PROGRAM are the two programs; packaging/tests/arm64 runs this.
 """

@@ -1,5 +1,5 @@
-# Functions for .rpm packages, sourced after common.bash. rpm gets a database of its own, because it would
-# create that of the caller.
+# Functions for .rpm packages, sourced after common.bash. rpm gets a database of its own, and does not
+# create one for the caller.
 
 # repack_rpm PACKAGE RELEASE DIRECTORY: builds the files of a package again, without a compiler, as a
 # newer release, with the spec of the tree. The new package is in DIRECTORY.

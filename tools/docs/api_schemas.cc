@@ -1,6 +1,8 @@
 // The statistics and the columns of a tube are made from the rows of src/stats, and the policy from
 // its keys. The members of the other answers are rows here; openapi_test.py compares them with the
 // answers of the server.
+#include "tools/docs/api_schemas.h"
+
 #include <algorithm>
 #include <array>
 
@@ -12,7 +14,6 @@
 #include "engine/policy.h"
 #include "stats/stats.h"
 #include "stats/tube_columns.h"
-#include "tools/docs/api_schemas.h"
 
 namespace tubed::docs {
 

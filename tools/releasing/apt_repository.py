@@ -1,7 +1,7 @@
 """The repository for apt: dists/SUITE with one component, main, and pool/SUITE.
 
-Each index is also at by-hash/SHA256, so that an update which reads the old InRelease finds the indexes
-that it names, as long as the old files are kept beside the new repository. Release has Valid-Until: no mirror can serve an
+Each index is also at by-hash/SHA256. An update that reads the old InRelease finds the indexes that it
+names, as long as the new repository keeps the old files. Release has Valid-Until: no mirror can serve an
 old repository, which lacks corrections, without limit.
 """
 

@@ -37,7 +37,7 @@ def write_sums(directory, key):
 
 def check(directory, public_key=None, now=None, lint=True):
     """The faults of a release, a line each. `public_key`: whose signatures are trusted; by default the
-    release's own key, so that only its coherence is checked."""
+    release's own key, which checks only its coherence."""
     now = time.time() if now is None else now
     trusted = public_key or directory / "tubed.asc"
     faults = guarded(SUMS, check_sums, directory, trusted)

@@ -16,7 +16,7 @@ from run import Problem, run
 
 MIRROR = "http://deb.debian.org/debian"
 MAINTAINER = "The tubed authors <tubed@example.org>"
-# The number of Debian's release, for versions: those of Debian 13 must be higher than those of 12.
+# The numbers of Debian's releases. A version for Debian 13 must be higher than the same for Debian 12.
 NUMBERS = {"bookworm": 12, "trixie": 13}
 # Where a release itself has no libraft that is new enough.
 WITH_BACKPORTS = ("bookworm",)
@@ -25,7 +25,7 @@ PIN = """Package: {packages}
 Pin: release n={suite}-backports
 Pin-Priority: 990
 """
-# The same for every build, so that the bytes do not depend on the machine.
+# Fixed: the bytes of a build do not depend on the machine.
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/build",
                "DEBIAN_FRONTEND": "noninteractive"}
 
@@ -36,7 +36,7 @@ def native_architecture():
 
 
 def package_version(version, suite):
-    """The version of the packages for a suite, which is below that of a package that users build."""
+    """The version of the packages for a suite. It is lower than the version of a package that users build."""
     return f"{version}-1~deb{NUMBERS[suite]}"
 
 
@@ -100,7 +100,7 @@ def build(tarball, version, moment, suite, architecture, root, log):
     unpack(tarball, version, architecture, root, log)
     options = f"parallel={os.cpu_count()}" + (" nocheck" if cross else "")
     profiles = "cross nocheck" if cross else ""
-    # The date of the entry becomes the time of each file; the entry must be newer than that of the release.
+    # The date of the entry becomes the time of each file; the entry must be newer than the release's.
     date = datetime.datetime.fromtimestamp(moment + NUMBERS[suite], datetime.timezone.utc)
     entry = (f"tubed ({package_version(version, suite)}) {suite}; urgency=medium\n\n"
              f"  * Build for Debian {NUMBERS[suite]}.\n\n -- {MAINTAINER}  "

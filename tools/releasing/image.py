@@ -137,7 +137,7 @@ def finish(layout, health):
 
 def check(layout, version, packages):
     """Yields a line for each fault of a layout: the blobs, and of each image its size, its user, its
-    version, and whether its programs are those of the packages."""
+    version, and whether its programs are the packages'."""
     if json.loads((layout / "oci-layout").read_text(encoding="utf-8")) != LAYOUT:
         yield "oci-layout: not a layout of version 1.0.0"
     blobs = Blobs(layout)

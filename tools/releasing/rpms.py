@@ -40,7 +40,7 @@ LIBRARIES = {
     "ld-linux-x86-64.so.2": {"GLIBC": "2.36"}, "ld-linux-aarch64.so.1": {"GLIBC": "2.36"},
     "libgcc_s.so.1": {"GCC": "12"}, "libstdc++.so.6": {"GLIBCXX": "3.4.30", "CXXABI": "1.3.13"},
     "libcrypto.so.3": {"OPENSSL": "3.0.0"}, "libssl.so.3": {"OPENSSL": "3.0.0"},
-    # systemd 251 is that of Fedora 37.
+    # Fedora 37 has systemd 251.
     "libsystemd.so.0": {"LIBSYSTEMD": "251"}, "libmicrohttpd.so.12": {}, "libuv.so.1": {}}
 # Capabilities of the base system, and features of rpm 4.18.
 OTHER = {"/bin/sh", "shadow-utils", "systemd", "rtld(GNU_HASH)", "rpmlib(CompressedFileNames)",
@@ -49,8 +49,8 @@ LIBRARY = re.compile(r"(?P<soname>[^()]+)\((?:(?P<prefix>[A-Z]+)_(?P<version>[\d
 
 
 def build(tarball, version, moment, architecture, root, log):
-    """Builds the packages in a root in which debs.build() has built those of Debian 12; returns their
-    paths. `moment`: the time of the release, in seconds since 1970."""
+    """Builds the packages in a root in which debs.build() has built the packages of Debian 12; returns
+    their paths. `moment`: the time of the release, in seconds since 1970."""
     target = ARCHITECTURES[architecture]
     cross = architecture != debs.native_architecture()
     versions = sources.installed_versions(root)

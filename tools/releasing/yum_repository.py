@@ -4,7 +4,7 @@ Each package is signed (gpgcheck), and so is repomd.xml (repo_gpgcheck), which n
 repodata by their hashes; these name the packages by theirs. The signature of repomd.xml expires, so dnf
 refuses an old repository, which lacks corrections. dnf reports it as a bad signature.
 
-rpm gets a database of its own for each task, because it creates that of the caller even for a query.
+rpm gets a database of its own for each task, because it creates the caller's even for a query.
 """
 
 import datetime
@@ -39,7 +39,7 @@ class Rpm:
         self.directory.cleanup()
 
     def query(self, path, *arguments):
-        """What `rpm -qp` prints about a package."""
+        """Returns the output of `rpm -qp` about a package."""
         return run("rpm", "--dbpath", self.directory.name, "--nosignature", "-qp", *arguments, path)
 
     def verify(self, path):

@@ -193,7 +193,7 @@ def serves_again(job, body):
 
 
 def a_drained_service_stays_drained():
-    """Clients connect all the time, and none of them starts the server again."""
+    """Clients connect all the time without starting the server again."""
     delete_all()
     drain_exit("when-idle")
     client = Client(TCP)

@@ -122,7 +122,7 @@ def lines_of(page, heading):
 
 
 def paste(text):
-    """The output for an operator who pastes these lines; all of them have to succeed."""
+    """Runs lines as if an operator pasted them; returns the output. Each line has to succeed."""
     return run("bash", "-euo", "pipefail", "-c", text)
 
 
@@ -278,7 +278,7 @@ def fetch(path):
 
 
 def enable_http():
-    # While a service runs, systemd opens none of its sockets: the socket is opened in between.
+    # systemd opens a socket only while its service is stopped.
     systemctl("enable", HTTP_SOCKET)
     systemctl("restart", UNIT)
 

@@ -1,7 +1,7 @@
 """The service with TLS, tokens and roles, set up by the commands, settings and drop-ins of the
 installed page tls.md.
 
-The trials run in the order of TRIALS on an installed service without TLS. The first one makes the
+The trials run in the order of TRIALS on an installed service without TLS. The first trial makes the
 authority and the certificates in DIRECTORY. Each trial begins and ends with the service of the
 page's first section: a listener with TLS and tokens at tubed-tls.socket.
 """
