@@ -2,9 +2,9 @@
 // instructions and changes one counter; nothing is allocated after construction.
 //
 // A scale is a type. A BoundedScale lists its bounds in ascending order and says how many of its
-// numbers make the unit in which they are reported. Its few counters are part of the object, and a
-// HistogramView shows them. LogScale computes its many buckets; their counters are on the heap, and
-// at() reads percentiles from them. Invariant: the counts sum to the number of calls of add().
+// numbers make the unit in which they are reported. Its few counters are part of the object.
+// LogScale computes its many buckets; their counters are on the heap, and at() reads percentiles
+// from them. Invariant: the counts sum to the number of calls of add().
 #pragma once
 
 #include <algorithm>
@@ -21,10 +21,13 @@
 
 namespace tubed {
 
-// The counts of a histogram with a BoundedScale. Valid until the histogram changes.
-struct HistogramView {
+// The counts of a histogram with listed bounds.
+struct HistogramCounts {
+  static constexpr std::size_t kMostBounds = 10;
+
   std::span<const std::int64_t> bounds;
-  std::span<const std::uint64_t> counts;  // one per bound, not cumulative; then those above
+  // One for each bound, not cumulative; the next: above all. The rest are 0.
+  std::array<std::uint64_t, kMostBounds + 1> counts{};
   double sum = 0;
   double per_unit = 1;
 
@@ -32,25 +35,6 @@ struct HistogramView {
     std::uint64_t total = 0;
     for (const std::uint64_t count : counts) total += count;
     return total;
-  }
-
-  // Returns approximately the smallest number that at least `share` (0 to 1) of all numbers do not
-  // exceed, assuming that the numbers of a bucket are evenly distributed. Numbers above all bounds
-  // give the last bound. 0 if no number was added. O(bounds).
-  std::int64_t at(double share) const {
-    const double wanted = share * static_cast<double>(total());
-    double seen = 0;
-    std::int64_t low = 0;
-    for (std::size_t bucket = 0; bucket < bounds.size(); ++bucket) {
-      const auto count = static_cast<double>(counts[bucket]);
-      if (count > 0 && seen + count >= wanted) {
-        const auto width = static_cast<double>(bounds[bucket] - low);
-        return low + static_cast<std::int64_t>((wanted - seen) / count * width);
-      }
-      seen += count;
-      low = bounds[bucket];
-    }
-    return seen < wanted ? low : 0;
   }
 };
 
@@ -79,8 +63,10 @@ class Histogram {
     return total;
   }
 
-  HistogramView view() const requires BoundedScale<Scale> {
-    return {.bounds = Scale::kBounds, .counts = counts_, .sum = sum_, .per_unit = Scale::kPerUnit};
+  HistogramCounts counts() const requires BoundedScale<Scale> {
+    HistogramCounts result{.bounds = Scale::kBounds, .sum = sum_, .per_unit = Scale::kPerUnit};
+    std::ranges::copy(counts_, result.counts.begin());
+    return result;
   }
 
   // Returns the smallest number that at least `share` (0 to 1) of all numbers do not exceed, as the
@@ -164,14 +150,6 @@ struct LogScale {
   static_assert(kMaxBits - kStepBits + 1 == 35);
 };
 
-// For durations of up to an hour, reported in seconds.
-struct LongTimeScale {
-  static constexpr std::array<std::int64_t, 8> kBounds = {
-      1'000'000,      10'000'000,     100'000'000,     1'000'000'000,
-      10'000'000'000, 60'000'000'000, 600'000'000'000, 3'600'000'000'000};
-  static constexpr double kPerUnit = 1e9;
-};
-
 // For durations of up to a second, reported in seconds.
 struct ShortTimeScale {
   static constexpr std::array<std::int64_t, 10> kBounds = {
@@ -187,7 +165,6 @@ struct CountScale {
   static constexpr double kPerUnit = 1;
 };
 
-using LongTimes = Histogram<LongTimeScale>;
 using ShortTimes = Histogram<ShortTimeScale>;
 using Counts = Histogram<CountScale>;
 using Percentiles = Histogram<LogScale>;

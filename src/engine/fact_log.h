@@ -31,10 +31,9 @@ struct LogStats {
   std::uint64_t live_bytes = 0;
   std::uint64_t max_file_bytes = 0;  // as configured; 0: no bound
   std::uint64_t commits = 0;
-  // Valid until the log's next change, as is the next.
-  HistogramView commit_times;    // from a batch's write until it is durable
-  HistogramView commit_records;  // facts in a batch
-  bool full = false;             // writing waits for room
+  HistogramCounts commit_times;    // from a batch's write until it is durable
+  HistogramCounts commit_records;  // facts in a batch
+  bool full = false;               // writing waits for room
 };
 
 class FactLog : public FactSink {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/histogram.h"
+#include "base/latency_histogram.h"
 #include "engine/fact.h"
 #include "engine/types.h"
 
@@ -64,8 +64,8 @@ struct TubeInfo {
   // its own, of the job that is given next.
   Duration oldest_ready_age{};
   // Of its metrics record, valid until the engine's next change. Empty if it has none of its own.
-  HistogramView put_to_reserve;
-  HistogramView reserve_to_delete;
+  const LatencyHistogram* put_to_reserve = nullptr;
+  const LatencyHistogram* reserve_to_delete = nullptr;
 };
 
 struct GroupInfo {

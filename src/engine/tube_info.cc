@@ -59,14 +59,12 @@ TubeInfo info_of(const Tube& tube, Time now) {
                 .next_ready_id = next_ready == nullptr ? 0 : next_ready->id,
                 .next_delayed_age = age_of(tube.first(JobState::delayed), now),
                 .first_buried_age = age_of(tube.first(JobState::buried), now),
-                .oldest_ready_age = age_of(next_ready, now),
-                .put_to_reserve = {},
-                .reserve_to_delete = {}};
+                .oldest_ready_age = age_of(next_ready, now)};
   if (tube.paused()) info.pause_left = std::max(tube.pause_until - now, Duration::zero());
   if (const TubeMetrics& metrics = *tube.metrics; metrics.tube == &tube) {
     info.oldest_ready_age = metrics.oldest_ready_age(now);
-    info.put_to_reserve = metrics.put_to_reserve.view();
-    info.reserve_to_delete = metrics.reserve_to_delete.view();
+    info.put_to_reserve = &metrics.put_to_reserve;
+    info.reserve_to_delete = &metrics.reserve_to_delete;
   }
   return info;
 }

@@ -24,15 +24,13 @@ TubeInfo TubeMetrics::tube_info() const {
           .pause_left = {},
           .next_delayed_age = {},
           .first_buried_age = {},
-          .oldest_ready_age = {},
-          .put_to_reserve = {},
-          .reserve_to_delete = {}};
+          .oldest_ready_age = {}};
 }
 
 double TubeMetrics::mean_processing_seconds() const {
   constexpr std::uint64_t kFewest = 10;
   const std::uint64_t total = reserve_to_delete.total();
-  return total < kFewest ? 1 : reserve_to_delete.sum() / static_cast<double>(total) / 1e9;
+  return total < kFewest ? 1 : reserve_to_delete.sum_seconds() / static_cast<double>(total);
 }
 
 Duration TubeMetrics::oldest_ready_age(Time now) const {

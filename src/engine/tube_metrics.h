@@ -21,8 +21,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/histogram.h"
 #include "base/intrusive_list.h"
+#include "base/latency_histogram.h"
 #include "engine/age_sketch.h"
 #include "engine/info.h"
 #include "engine/types.h"
@@ -42,8 +42,8 @@ struct TubeMetrics {
   std::uint64_t dead_count = 0;          // jobs that were tried as often as they may
   std::uint64_t expired_count = 0;
   std::uint64_t rate_limited_count = 0;  // how often it had given all jobs that its rate allows
-  LongTimes put_to_reserve;              // of a job's first reservation
-  LongTimes reserve_to_delete;           // by its holder
+  LatencyHistogram put_to_reserve;       // of a job's first reservation
+  LatencyHistogram reserve_to_delete;    // by its holder
   // The present state.
   StateCounts jobs;
   std::uint64_t waiting_count = 0;
@@ -57,7 +57,7 @@ struct TubeMetrics {
   Duration oldest_ready_age(Time now) const;
 
   // The mean time from a reservation to the delete of its job; 1 before it has been measured for 10
-  // jobs. O(buckets).
+  // jobs.
   double mean_processing_seconds() const;
 
   Time retained_since;  // when the tube was removed

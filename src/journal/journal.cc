@@ -255,8 +255,8 @@ LogStats Journal::stats() const {
           .live_bytes = liveness_.live_bytes(),
           .max_file_bytes = context_.options.max_bytes,
           .commits = commits.commits,
-          .commit_times = commits.times.view(),
-          .commit_records = commits.facts.view(),
+          .commit_times = commits.times.counts(),
+          .commit_records = commits.facts.counts(),
           .full = space_.full()};
 }
 

@@ -68,7 +68,7 @@ class ServerCounters {
 
   // How long each tick of the event loop took.
   void add_tick(Duration duration) { tick_times_.add(duration); }
-  HistogramView tick_times() const { return tick_times_.view(); }
+  HistogramCounts tick_times() const { return tick_times_.counts(); }
 
   // When the first certificate in use expires, since 1970; zero: no certificate is in use.
   void set_certificate_expiry(Duration expiry) { certificate_expiry_ = expiry; }

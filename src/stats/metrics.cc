@@ -20,7 +20,7 @@ using engine::TubeInfo;
 using engine::TubeMetrics;
 
 // Without an exponent: a bound is a label, and queries contain it.
-std::string bound_text(const HistogramView& histogram, std::size_t bucket) {
+std::string bound_text(const HistogramCounts& histogram, std::size_t bucket) {
   char digits[32];
   const double bound = static_cast<double>(histogram.bounds[bucket]) / histogram.per_unit;
   const auto result =
@@ -129,7 +129,7 @@ struct LineWords {
 
 // The lines of each histogram of a family.
 struct HistogramWords {
-  HistogramWords(std::string_view family, const HistogramView& any, std::string_view subject)
+  HistogramWords(std::string_view family, const HistogramCounts& any, std::string_view subject)
       : sum(std::string(family) + "_sum", {}, subject),
         count(std::string(family) + "_count", {}, subject) {
     const std::string bucket = std::string(family) + "_bucket";
@@ -153,9 +153,9 @@ void append_number(const LineWords& words, std::string_view name, Number value, 
 }
 
 void append_histogram(const HistogramWords& words, std::string_view tube,
-                      const HistogramView& histogram, std::string& text) {
+                      const HistogramCounts& histogram, std::string& text) {
   std::uint64_t count = 0;
-  for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
+  for (std::size_t i = 0; i <= histogram.bounds.size(); ++i) {
     count += histogram.counts[i];
     append_number(words.buckets[i], tube, count, text);
   }
@@ -215,7 +215,7 @@ void append_rows(Rows<State> rows, const State& state, std::string& text) {
     if (row.histogram == nullptr) {
       append_row(row, LineWords(family, row.metric.label, {}), {}, state, text);
     } else {
-      const HistogramView histogram = row.histogram(state);
+      const HistogramCounts histogram = row.histogram(state);
       append_histogram(HistogramWords(family, histogram, {}), {}, histogram, text);
     }
   }
@@ -307,7 +307,7 @@ class TubeWriter {
     const TubeMetricsState state{metrics, now_};
     if (histogram_words_) {
       // A histogram without values is left out. With many tubes most histograms are empty.
-      const HistogramView histogram = family_.metrics[0].histogram(state);
+      const HistogramCounts histogram = family_.metrics[0].histogram(state);
       if (histogram.total() == 0) return;
       return append_histogram(*histogram_words_, metrics.name, histogram, text_);
     }
@@ -316,7 +316,12 @@ class TubeWriter {
       const TubeInfo tube = metrics.tube_info();
       for (const auto& row : family_.tube) append_row(row, *words++, metrics.name, tube, text_);
     }
-    for (const auto& row : family_.metrics) append_row(row, *words++, metrics.name, state, text_);
+    for (const auto& row : family_.metrics) {
+      if (row.shown == nullptr || row.shown(state)) {
+        append_row(row, *words, metrics.name, state, text_);
+      }
+      ++words;
+    }
   }
 
  private:

@@ -16,7 +16,7 @@
 namespace tubed::stats {
 
 // An upper bound as the page has it in `le`. Precondition: bucket < histogram.bounds.size().
-std::string bound_text(const HistogramView& histogram, std::size_t bucket);
+std::string bound_text(const HistogramCounts& histogram, std::size_t bucket);
 
 class MetricsPage {
  public:

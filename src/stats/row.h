@@ -47,7 +47,7 @@ struct Row {
   std::string (*composed)(const State&) = nullptr;    // a text that is made for the call
   bool (*flag)(const State&) = nullptr;
   Duration (*seconds)(const State&) = nullptr;  // in stats with microseconds
-  HistogramView (*histogram)(const State&) = nullptr;
+  HistogramCounts (*histogram)(const State&) = nullptr;
   Metric metric = {};
   bool (*shown)(const State&) = nullptr;  // null: always. False: stats has no line
   std::string_view info_label = {};       // if not empty, the text is this label of tubed_info

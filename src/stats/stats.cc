@@ -76,12 +76,12 @@ void write_job_stats(const engine::JobInfo& job, const FactLog& log, BlockSink& 
 
 void write_tube_times(const engine::TubeInfo& tube, BlockSink& block) {
   constexpr auto kColumns = std::to_array<std::string_view>({"seconds", "queue", "processing"});
-  const HistogramView& queue = tube.put_to_reserve;
-  const HistogramView& processing = tube.reserve_to_delete;
-  TUBED_ASSERT(std::ranges::equal(queue.bounds, processing.bounds));
   block.begin_table({.names = kColumns});
-  for (std::size_t i = 0; i < queue.counts.size(); ++i) {
-    const bool is_last = i >= queue.bounds.size();
+  if (tube.put_to_reserve == nullptr) return block.end_table(0);
+  const HistogramCounts queue = tube.put_to_reserve->counts();
+  const HistogramCounts processing = tube.reserve_to_delete->counts();
+  for (std::size_t i = 0; i <= queue.bounds.size(); ++i) {
+    const bool is_last = i == queue.bounds.size();
     const std::string bound = is_last ? std::string() : bound_text(queue, i);
     const Value seconds = is_last ? Value(Plain{"more"}) : Value(Decimal{bound});
     block.row(std::array<Value, 3>{seconds, queue.counts[i], processing.counts[i]});

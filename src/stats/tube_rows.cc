@@ -3,12 +3,24 @@
 namespace tubed::stats {
 
 using engine::TubeInfo;
+using engine::TubeMetrics;
 
 namespace {
 
 template <int kPercent>
-Duration percentile(const HistogramView& times) {
-  return Duration(times.at(kPercent / 100.0));
+Duration percentile(const LatencyHistogram* times) {
+  return times == nullptr ? Duration::zero() : times->at(kPercent / 100.0);
+}
+
+// Absent while the tube has no such time.
+template <LatencyHistogram TubeMetrics::*kTimes, int kPercent>
+constexpr Row<TubeMetricsState> quantile(const Metric& metric) {
+  return {.key = {},
+          .meaning = {},
+          .seconds =
+              [](const TubeMetricsState& t) { return percentile<kPercent>(&(t.metrics.*kTimes)); },
+          .metric = metric,
+          .shown = [](const TubeMetricsState& t) { return (t.metrics.*kTimes).total() > 0; }};
 }
 
 constexpr Row<TubeInfo> kTube[] = {
@@ -94,9 +106,8 @@ constexpr Row<TubeInfo> kTube[] = {
      .number = [](const TubeInfo& t) { return whole_seconds_of(t.first_buried_age); }},
     {.key = "processing-time-p50",
      .meaning = "The median time from a job's last reservation to its delete by its holder, in "
-                "seconds with six digits after the point: an estimate from "
-                "tubed_tube_reserve_to_delete_seconds, linear between two of its bounds; 0 without "
-                "such a job and for a tube beyond http.max_tubes.",
+                "seconds with six digits after the point, at most 5 % off from a microsecond on; "
+                "0 without such a job and for a tube beyond http.max_tubes.",
      .seconds = [](const TubeInfo& t) { return percentile<50>(t.reserve_to_delete); }},
     {.key = "processing-time-p95",
      .meaning = "The same, of which 95 % of the times are not longer.",
@@ -106,7 +117,7 @@ constexpr Row<TubeInfo> kTube[] = {
      .seconds = [](const TubeInfo& t) { return percentile<99>(t.reserve_to_delete); }},
     {.key = "queue-time-p50",
      .meaning = "The median time from a job's put to its first reservation, delays included, in "
-                "the same form: an estimate from tubed_tube_put_to_reserve_seconds.",
+                "the same form.",
      .seconds = [](const TubeInfo& t) { return percentile<50>(t.put_to_reserve); }},
     {.key = "queue-time-p95",
      .meaning = "The same, of which 95 % of the times are not longer.",
@@ -153,12 +164,29 @@ constexpr Row<TubeMetricsState> kTubeMetrics[] = {
      .metric = {.family = "tubed_tube_oldest_ready_job_age_seconds"}},
     {.key = "",
      .meaning = "From a job's put to its first reservation, delays included.",
-     .histogram = [](const TubeMetricsState& t) { return t.metrics.put_to_reserve.view(); },
+     .histogram = [](const TubeMetricsState& t) { return t.metrics.put_to_reserve.counts(); },
      .metric = {.family = "tubed_tube_put_to_reserve_seconds", .type = MetricType::histogram}},
     {.key = "",
      .meaning = "From a job's last reservation to its delete by who held it.",
-     .histogram = [](const TubeMetricsState& t) { return t.metrics.reserve_to_delete.view(); },
+     .histogram = [](const TubeMetricsState& t) { return t.metrics.reserve_to_delete.counts(); },
      .metric = {.family = "tubed_tube_reserve_to_delete_seconds", .type = MetricType::histogram}},
+    quantile<&TubeMetrics::put_to_reserve, 50>(
+        {.family = "tubed_tube_put_to_reserve_quantile_seconds",
+         .label = "quantile=\"0.5\"",
+         .help = "From a job's put to its first reservation: the time that this share of the "
+                 "tube's jobs did not exceed, at most 5 % off from a microsecond on."}),
+    quantile<&TubeMetrics::put_to_reserve, 95>(
+        {.family = "tubed_tube_put_to_reserve_quantile_seconds", .label = "quantile=\"0.95\""}),
+    quantile<&TubeMetrics::put_to_reserve, 99>(
+        {.family = "tubed_tube_put_to_reserve_quantile_seconds", .label = "quantile=\"0.99\""}),
+    quantile<&TubeMetrics::reserve_to_delete, 50>(
+        {.family = "tubed_tube_reserve_to_delete_quantile_seconds",
+         .label = "quantile=\"0.5\"",
+         .help = "From a job's last reservation to its delete by who held it, in the same form."}),
+    quantile<&TubeMetrics::reserve_to_delete, 95>(
+        {.family = "tubed_tube_reserve_to_delete_quantile_seconds", .label = "quantile=\"0.95\""}),
+    quantile<&TubeMetrics::reserve_to_delete, 99>(
+        {.family = "tubed_tube_reserve_to_delete_quantile_seconds", .label = "quantile=\"0.99\""}),
 };
 
 }  // namespace

@@ -55,8 +55,8 @@ TEST_CASE("a job that a replay brings from later than now has waited for no time
   again.now = world.now - 1h;  // the wall clock was set back between the two
   for (const RecordedFact& kept : world.output.log()) again.engine.replay(again.now, kept.fact());
   again.take(again.open("a"));
-  CHECK(metrics_of(again, "a").put_to_reserve.view().sum == 0);
-  CHECK(metrics_of(again, "a").put_to_reserve.view().total() == 1);
+  CHECK(metrics_of(again, "a").put_to_reserve.sum_seconds() == 0);
+  CHECK(metrics_of(again, "a").put_to_reserve.total() == 1);
 }
 
 TEST_CASE("the mean time for which jobs are worked on is known after 10 jobs") {
@@ -97,10 +97,10 @@ TEST_CASE("metrics count the changes of the jobs of a tube") {
   CHECK(metrics.waiting_count == 1);
   CHECK(metrics.paused_count == 1);
   // The first reservation came after 5 ms, those of the others at once; the second is none.
-  CHECK(metrics.put_to_reserve.view().total() == 3);
-  CHECK(metrics.put_to_reserve.view().sum == doctest::Approx(5e6));
-  CHECK(metrics.reserve_to_delete.view().total() == 1);
-  CHECK(metrics.reserve_to_delete.view().sum == doctest::Approx(50e6));
+  CHECK(metrics.put_to_reserve.total() == 3);
+  CHECK(metrics.put_to_reserve.sum_seconds() == doctest::Approx(0.005));
+  CHECK(metrics.reserve_to_delete.total() == 1);
+  CHECK(metrics.reserve_to_delete.sum_seconds() == doctest::Approx(0.05));
   CHECK(world.engine.tube_metrics().overflow().put_count == 0);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a delete by a session that does not hold the job is no reservation's 
   world.remove(session, world.put(session));
   world.remove(session, world.put_and_bury(session));
   CHECK(metrics_of(world, "a").delete_count == 2);
-  CHECK(metrics_of(world, "a").reserve_to_delete.view().total() == 0);
+  CHECK(metrics_of(world, "a").reserve_to_delete.total() == 0);
 }
 
 TEST_CASE("a tube that is created again in time continues its counts") {

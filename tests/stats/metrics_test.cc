@@ -7,6 +7,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include "tests/commands/talk.h"
 #include "tests/stats/cluster.h"
@@ -127,8 +128,8 @@ class FakeLog final : public NullLog {
             .live_bytes = 15,
             .max_file_bytes = 16,
             .commits = 2,
-            .commit_times = times.view(),
-            .commit_records = records.view(),
+            .commit_times = times.counts(),
+            .commit_records = records.counts(),
             .full = true};
   }
   std::uint64_t segment_of(JobId) const override { return 3; }
@@ -349,6 +350,18 @@ TEST_CASE("a tube's metrics count its changes, and the overflow is summed up") {
   CHECK(samples.text_at(R"(tubed_tube_put_to_reserve_seconds_sum{tube="a"})") == "2.04");
   CHECK(samples.at(R"(tubed_tube_reserve_to_delete_seconds_count{tube="a"})") == 1);
   CHECK(samples.text_at(R"(tubed_tube_reserve_to_delete_seconds_sum{tube="a"})") == "2");
+  // The jobs waited 0.02 and 2.02 seconds, and a client held one for 2. Shown is the middle of the
+  // bucket.
+  const auto quantile = [&samples](std::string_view family, std::string_view share) {
+    return samples.text_at(
+        fmt::format("tubed_tube_{}_quantile_seconds{{tube=\"a\",quantile=\"{}\"}}", family, share));
+  };
+  CHECK(quantile("put_to_reserve", "0.5") == "0.0195");
+  CHECK(quantile("put_to_reserve", "0.95") == "2.1");
+  CHECK(quantile("put_to_reserve", "0.99") == "2.1");
+  CHECK(quantile("reserve_to_delete", "0.5") == "1.95");
+  CHECK_FALSE(
+      samples.has(R"(tubed_tube_put_to_reserve_quantile_seconds{tube="default",quantile="0.5"})"));
   CHECK_FALSE(samples.has(R"(tubed_tube_put_to_reserve_seconds_count{tube="other"})"));
   // Gone, but not forgotten.
   Talk::exchange(*a, "pause-tube a 0\r\nuse default\r\nignore a\r\n");

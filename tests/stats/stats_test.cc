@@ -268,11 +268,11 @@ TEST_CASE("the tube's own lines agree with the state") {
   CHECK(tube.at("oldest-ready-id") == "0");
   CHECK(tube.at("oldest-ready-age") == "0");
   CHECK(tube.at("oldest-buried-age") == "9");
-  // Both jobs waited 1 to 10 seconds, and one was held for at most 1 ms.
-  CHECK(tube.at("queue-time-p50") == "5.500000");
-  CHECK(tube.at("queue-time-p99") == "9.910000");
-  CHECK(tube.at("processing-time-p50") == "0.000500");
-  CHECK(tube.at("processing-time-p95") == "0.000950");
+  // The jobs waited 1.5 and 9 seconds, and one was held for less than a microsecond.
+  CHECK(tube.at("queue-time-p50") == "1.450000");
+  CHECK(tube.at("queue-time-p99") == "8.750000");
+  CHECK(tube.at("processing-time-p50") == "0.000000");
+  CHECK(tube.at("processing-time-p95") == "0.000000");
 }
 
 TEST_CASE("the lines of a cluster are last, and a server without a cluster lacks them") {
