@@ -1,6 +1,6 @@
 // Control frames between nodes: the start of a connection, and requests to change the cluster. They
 // have the envelope of message.h (length, CRC, version, type), and types starting at
-// kFirstControlType. docs/cluster-protocol.md describes every byte.
+// kFirstControlType. docs/internals/cluster-protocol.md describes every byte.
 //
 // The dialling node sends a Hello, and nothing else until it has received a Welcome. So whatever a
 // node reads after it has sent a Welcome was sent after that Welcome.

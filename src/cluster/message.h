@@ -1,4 +1,4 @@
-// Messages between nodes, as bytes. docs/cluster-protocol.md describes every byte.
+// Messages between nodes, as bytes. docs/internals/cluster-protocol.md describes every byte.
 //
 // A frame: u32 length of what follows, u32 CRC32C of the rest, and the rest. Little-endian. The
 // transport keeps the order of the frames between two nodes, and may lose the last of them.

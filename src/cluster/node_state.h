@@ -4,7 +4,7 @@
 // The state is one small file. Each store creates a new file under the next number, durable and
 // complete or absent, and then removes the old file. The newest file is therefore never torn: if it
 // cannot be decoded, it is damaged. An older vote is not used in its place, because the node may
-// have voted since. docs/raft-log-format.md
+// have voted since. docs/internals/raft-log-format.md
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // Only this header and raft_file.cc know the bytes of a file. A file begins with a header, which is
 // on disk before the file gets its name. Batches follow, each at a multiple of 8, and then zeros up
-// to the length in the header. docs/raft-log-format.md
+// to the length in the header. docs/internals/raft-log-format.md
 #pragma once
 
 #include <cstdint>

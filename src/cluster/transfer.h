@@ -1,5 +1,5 @@
 // Frames of a fetch, which copies the state of one node to another. They have the envelope of
-// message.h, and types starting at kFirstTransferType. docs/cluster-protocol.md describes every
+// message.h, and types starting at kFirstTransferType. docs/internals/cluster-protocol.md describes every
 // byte.
 //
 // After the Welcome of a connection with purpose `fetch`:

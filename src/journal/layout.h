@@ -1,5 +1,5 @@
 // The layout of each record: the list of the fields of its payload, in their order on disk.
-// docs/journal-format.md shows the same as tables.
+// docs/internals/journal-format.md shows the same as tables.
 //
 // A layout is data. The size, the encoder and the decoder (record.cc) and the dump (dump.cc) walk
 // through it, so adding a field takes one change. A field that the dump prints has a key and an

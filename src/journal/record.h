@@ -1,4 +1,4 @@
-// Records: facts as bytes. Implements docs/journal-format.md, which describes every byte.
+// Records: facts as bytes. Implements docs/internals/journal-format.md, which describes every byte.
 //
 // A record: u32 CRC32C of everything that follows, seeded with the segment's seed; u32 payload
 // length; the payload, whose first byte is the kind; zeros up to a multiple of 8. Little-endian

@@ -19,7 +19,7 @@
 //     everything that was read is synced, before a reply relies on it.
 //
 // examine() takes steps 1 to 5 and changes nothing, so tools can use it on any directory.
-// docs/journal-format.md: "What a crash may leave behind".
+// docs/internals/journal-format.md: "What a crash may leave behind".
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 // The files that keep what recovery has cut (cut_files.h) are read last. Only jobs that were added
 // in them are copied, with their later changes in these files: other records may contradict what
 // the server has done since. A job that the journal also has is skipped, and a job whose id now
-// belongs to another job gets a new id. docs/journal-format.md: "Salvage"
+// belongs to another job gets a new id. docs/internals/journal-format.md: "Salvage"
 #pragma once
 
 #include <cstdint>

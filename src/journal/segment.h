@@ -3,7 +3,7 @@
 // Segment files are numbered without a gap. Each begins with a header, which was durable before the
 // file got its name. Its version may be raised later, in place; a crash then leaves a mixture of
 // headers, which is recognized. Any other header that cannot be decoded is damage, never the result
-// of a crash. docs/journal-format.md
+// of a crash. docs/internals/journal-format.md
 #pragma once
 
 #include <cstdint>

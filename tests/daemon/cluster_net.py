@@ -1,7 +1,7 @@
 """The network between the nodes of a test's cluster: proxies that can cut, delay and reset links.
 
 Each node has an address of its own for the other nodes, on which a proxy listens. A connection
-begins with a frame that names the caller (`Hello`, docs/cluster-protocol.md), so the proxy knows
+begins with a frame that names the caller (`Hello`, docs/internals/cluster-protocol.md), so the proxy knows
 which two nodes it connects. Each direction is controlled by the link from the sender to the
 receiver. One thread runs all proxies of a cluster.
 

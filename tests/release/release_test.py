@@ -48,7 +48,7 @@ PAGES = {
     "README.md": "A page of a user: https://elsewhere.example.org/missing\n",
     "docs/installing.md": "Run `curl https://packages.example.org/tubed/tubed.asc` for\n"
                           "'deb https://packages.example.org/tubed/apt bookworm main'\n",
-    "docs/releasing.md": "`missing`\n## What it makes\n\n| file | contents |\n|---|---|\n"
+    "docs/internals/releasing.md": "`missing`\n## What it makes\n\n| file | contents |\n|---|---|\n"
                          "| `tubed-VERSION.tar.gz` | not `missing` |\n| `tubed-VERSION-SUITE.spdx.json` | |\n"
                          "| `SHA256SUMS`, `SHA256SUMS.asc` | |\n\n## Next\n\n| `missing` | |\n"}
 
@@ -194,14 +194,14 @@ class ReleaseTest(TestWithKeys):
 
     def test_a_page_that_names_a_file_which_is_missing(self):
         pages = {"docs/installing.md": "https://packages.example.org/tubed/yum/$basearch and oci:image:9.8.7",
-                 "docs/releasing.md": "## What it makes\n| `tubed.asc`, `notes-VERSION.md` | |\n"}
+                 "docs/internals/releasing.md": "## What it makes\n| `tubed.asc`, `notes-VERSION.md` | |\n"}
         write_sources(self.tarball, "the sources", pages)
         check.write_sums(self.release, self.key)
         self.assertEqual([fault for fault in self.faults() if "SHA256SUMS" not in fault and "spdx" not in fault],
                          ["docs/installing.md names image/index.json, which is not in the release",
                           "docs/installing.md names yum/x86_64, which is not in the release",
                           "docs/installing.md names yum/aarch64, which is not in the release",
-                          f"docs/releasing.md names notes-{VERSION}.md, which is not in the release"])
+                          f"docs/internals/releasing.md names notes-{VERSION}.md, which is not in the release"])
 
     def test_an_archive_of_sources_that_is_missing(self):
         self.tarball.unlink()

@@ -123,13 +123,13 @@ def check_sbom(directory, path):
 
 def check_documents(directory):
     """Yields each file that a page of the sources names and the release lacks: below the address at which
-    it is published, in the layout of images, and in the table of docs/releasing.md."""
+    it is published, in the layout of images, and in the table of docs/internals/releasing.md."""
     version = version_of(directory)
     for page, text in sources.files_of(archive_of(directory), r"(?:README|docs/.*)\.md").items():
         named = {match["path"] for match in PUBLISHED.finditer(text)}
         if f"oci:image:{version}" in text:
             named.add("image/index.json")
-        if page == "docs/releasing.md":
+        if page == "docs/internals/releasing.md":
             table = text.partition("## What it makes\n")[2].partition("\n## ")[0]
             named |= set(re.findall("`([^`]+)`", " ".join(re.findall(r"^\| (.*?) \|", table, re.M))))
         for name in sorted(named):
