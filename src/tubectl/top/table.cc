@@ -78,34 +78,12 @@ Layout lay_out(const TubeList& tubes, std::size_t columns) {
 
 // Numbers are shortened to the width of a column. An unknown rate is "-".
 std::string cell(const TubeRow& row, SortKey key) {
-  const TubeCounts& counts = row.counts;
-  switch (key) {
-    case SortKey::name:
-      break;  // has its own width
-    case SortKey::ready:
-      return shortened(counts.ready);
-    case SortKey::urgent:
-      return shortened(counts.urgent);
-    case SortKey::reserved:
-      return shortened(counts.reserved);
-    case SortKey::delayed:
-      return shortened(counts.delayed);
-    case SortKey::held:
-      return shortened(counts.held);
-    case SortKey::buried:
-      return shortened(counts.buried);
-    case SortKey::waiting:
-      return shortened(counts.waiting);
-    case SortKey::watching:
-      return shortened(counts.watching);
-    case SortKey::paused:
-      return counts.pause_seconds_left == 0 ? "" : shortened(counts.pause_seconds_left) + "s";
-    case SortKey::puts:
-      return row.rates ? shortened_rate(row.rates->puts) : "-";
-    case SortKey::deletes:
-      return row.rates ? shortened_rate(row.rates->deletes) : "-";
+  if (key == SortKey::puts || key == SortKey::deletes) {
+    return row.rates ? shortened_rate(sort_value(row.counts, row.rates, key)) : "-";
   }
-  return {};
+  const std::uint64_t count = row.counts.*kSortCounts[static_cast<std::size_t>(key)];
+  if (key == SortKey::paused) return count == 0 ? "" : shortened(count) + "s";
+  return shortened(count);
 }
 
 Line title_line(const TubeList& tubes, const Layout& layout, const Glyphs& glyphs) {

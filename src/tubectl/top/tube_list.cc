@@ -5,40 +5,14 @@
 #include "tubectl/top/tube_list.h"
 
 #include <algorithm>
-#include <array>
 
 namespace tubed::tubectl::top {
-namespace {}  // namespace
 
 double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, SortKey key) {
-  const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
-  switch (key) {
-    case SortKey::name:
-      return 0;
-    case SortKey::ready:
-      return number(counts.ready);
-    case SortKey::urgent:
-      return number(counts.urgent);
-    case SortKey::reserved:
-      return number(counts.reserved);
-    case SortKey::delayed:
-      return number(counts.delayed);
-    case SortKey::held:
-      return number(counts.held);
-    case SortKey::buried:
-      return number(counts.buried);
-    case SortKey::waiting:
-      return number(counts.waiting);
-    case SortKey::watching:
-      return number(counts.watching);
-    case SortKey::paused:
-      return number(counts.pause_seconds_left);
-    case SortKey::puts:
-      return rates ? rates->puts : 0;
-    case SortKey::deletes:
-      return rates ? rates->deletes : 0;
-  }
-  return 0;
+  if (key == SortKey::name) return 0;
+  if (key == SortKey::puts) return rates ? rates->puts : 0;
+  if (key == SortKey::deletes) return rates ? rates->deletes : 0;
+  return static_cast<double>(counts.*kSortCounts[static_cast<std::size_t>(key)]);
 }
 
 // Drops the oldest value if the history is full.

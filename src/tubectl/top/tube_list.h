@@ -51,6 +51,20 @@ inline constexpr std::size_t kSortKeys = 12;
 inline constexpr std::array<std::string_view, kSortKeys> kSortNames{
     "name",   "ready",   "urgent",   "reserved", "delayed", "held",
     "buried", "waiting", "watching", "paused",   "puts",    "deletes"};
+// The number of each key in a tube, in the order of SortKey; null for the name and the rates.
+inline constexpr std::array<std::uint64_t TubeCounts::*, kSortKeys> kSortCounts{
+    nullptr,
+    &TubeCounts::ready,
+    &TubeCounts::urgent,
+    &TubeCounts::reserved,
+    &TubeCounts::delayed,
+    &TubeCounts::held,
+    &TubeCounts::buried,
+    &TubeCounts::waiting,
+    &TubeCounts::watching,
+    &TubeCounts::pause_seconds_left,
+    nullptr,
+    nullptr};
 std::string_view name_of(SortKey key);
 std::optional<SortKey> sort_key_of(std::string_view name);
 // Rows with larger values come first; all values are 0 for SortKey::name. Without rates, puts and
