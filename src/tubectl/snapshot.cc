@@ -8,6 +8,7 @@
 
 #include "client/pipeline.h"
 #include "tubectl/commands/command.h"
+#include "tubectl/exit_codes.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -79,6 +80,13 @@ Result<Snapshot> take_snapshot(client::Connection& connection,
   snapshot.taken = std::chrono::steady_clock::now();
   std::ranges::sort(snapshot.tubes, {}, &TubeCounts::name);
   return snapshot;
+}
+
+int report_missing(const Snapshot& snapshot, const std::vector<std::string>& tubes, int code) {
+  for (const std::string& tube : tubes) {
+    if (snapshot.find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
+  }
+  return code;
 }
 
 Rates rates_between(const TubeCounts* before, const TubeCounts& after, double seconds) {

@@ -54,6 +54,10 @@ struct Rates {
 Result<Snapshot> take_snapshot(client::Connection& connection,
                                const std::vector<std::string>& only = {});
 
+// Prints which of these tubes the snapshot lacks. Returns kExitFailure if it lacks any, else
+// `code`.
+int report_missing(const Snapshot& snapshot, const std::vector<std::string>& tubes, int code);
+
 // The rates between two snapshots of a tube. A tube that was created meanwhile (`before` is null),
 // or removed and created again, counts from its beginning.
 Rates rates_between(const TubeCounts* before, const TubeCounts& after, double seconds);

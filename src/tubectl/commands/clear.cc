@@ -65,7 +65,7 @@ class Clear {
       deleted_.emplace(tube.name, FreeCounts());
       allowed_.emplace(tube.name, options_.states.of(FreeCounts(tube)));
     }
-    auto code = options_.older_than > 0 ? clear_old() : clear_all(before.tubes);
+    const auto code = options_.older_than > 0 ? clear_old() : clear_all(before.tubes);
     if (!code) return code;
     std::string text;
     for (const auto& [tube, deleted] : deleted_) {
@@ -73,10 +73,7 @@ class Clear {
       text += line;
     }
     if (const int printed = print(text); printed != 0) return printed;
-    for (const std::string& tube : options_.tubes) {
-      if (before.find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
-    }
-    return code;
+    return report_missing(before, options_.tubes, *code);
   }
 
  private:

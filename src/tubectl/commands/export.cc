@@ -150,11 +150,7 @@ class Export {
     report_count(reserved_, "that workers have reserved", "left out");
     report_count(run_out_, "whose time ran out before they could be written", "left out");
     report_count(taken_, "that others had before they could be deleted", "may be done twice");
-    int code = done.value();
-    for (const std::string& tube : options_.tubes) {
-      if (before.find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
-    }
-    return code;
+    return report_missing(before, options_.tubes, *done);
   }
 
  private:

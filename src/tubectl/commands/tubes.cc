@@ -14,7 +14,6 @@
 
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
-#include "tubectl/exit_codes.h"
 #include "tubectl/json.h"
 #include "tubectl/snapshot.h"
 #include "tubectl/terminal.h"
@@ -143,12 +142,7 @@ Result<int> run_tubes(const TubesOptions& options) {
   if (!rows.empty()) {
     code = print(options.json ? rows_as_json(rows, rates) : rows_as_table(rows, rates));
   }
-  for (const std::string& name : options.tubes) {
-    if (now.find(name) == nullptr) {
-      code = fail(kExitFailure, fmt::format("there is no tube {}", name));
-    }
-  }
-  return code;
+  return report_missing(now, options.tubes, code);
 }
 
 constexpr std::array kTubesOptions{
