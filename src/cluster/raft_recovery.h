@@ -45,8 +45,7 @@ struct RaftLogCut {
 
 struct FoundRaftLog {
   std::vector<FoundRaftFile> files;  // oldest first, without a gap
-  std::size_t head = 0;              // index of the file with the last batch; later files have no
-                                     // batches
+  std::size_t head = 0;              // index of the file with the last batch; no later file has one
   Index first = 1;                   // of the oldest entry, or of the next entry
   std::deque<Entry> entries;
   EntryPlaces places;

@@ -81,8 +81,7 @@ class TlsChannel final : public PolledSocket {
   Loop& loop_;
   std::shared_ptr<const TlsContext> context_;
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
-  std::unique_ptr<Timer> decrypted_;  // reports readiness that the kernel does not; made when first
-                                      // needed
+  std::unique_ptr<Timer> decrypted_;  // reports readiness that the kernel does not; made on demand
   std::string failure_;
   bool established_ = false;
   bool output_ended_ = false;

@@ -33,8 +33,7 @@ struct TlsOptions {
   // Not empty. The first is for clients that name no server, or a server that no certificate has.
   // [SNI]
   std::vector<Pair> certificates;
-  std::string client_ca;  // CAs that sign the certificates of clients, which are then required; or
-                          // empty
+  std::string client_ca;  // CAs of client certificates, which are then required; or empty
   bool only_1_3 = false;
   std::string alpn;  // "beanstalk": the protocol that a client must offer if it negotiates one
 };

@@ -52,7 +52,7 @@ class LogWriter final : private cluster::RaftLogHost {
   const cluster::RaftLogOptions options_;
   std::unique_ptr<loop::FileStorage> storage_;
   std::unique_ptr<cluster::RaftLog> log_;
-  std::optional<cluster::Chain> chain_;  // after the last entry; known since the first entry of
+  std::optional<cluster::Chain> chain_;  // after the last entry; known from the first entry of
                                          // facts
   std::optional<Error> error_;
 };

@@ -187,8 +187,7 @@ Result<FetchedState> StateFetch::Receiver::fetch() {
                              state.position.index, options_.at_least)};
   }
   TRY(receive_log(state));
-  static_cast<void>(frames_.send(cluster::TransferDone{}).ok());  // the fetch is complete in any
-                                                                  // case
+  static_cast<void>(frames_.send(cluster::TransferDone{}).ok());  // complete in any case
   return state;
 }
 
@@ -251,8 +250,7 @@ Result<Applied> StateFetch::Receiver::read_journal(FileStorage& storage) {
   const auto progress = [&](std::uint64_t /*done*/, std::uint64_t /*total*/) {
     if (os::monotonic_now() - alive_at < kAliveInterval) return;
     alive_at = os::monotonic_now();
-    static_cast<void>(frames_.send(cluster::TransferAlive{}).ok());  // the next step notices a
-                                                                     // failure
+    static_cast<void>(frames_.send(cluster::TransferAlive{}).ok());  // the next step fails
   };
   auto found = TRY(journal::examine(reader, {}, records, progress));
   if (found.cut) {

@@ -8,8 +8,7 @@
 namespace tubed::simulation {
 
 struct Conditions {
-  Time gives_since = {};    // the server gives out jobs since then; kNever: a drain refuses
-                            // reserves
+  Time gives_since = {};    // the server gives out jobs since; kNever: a drain refuses reserves
   Time stalled_until = {};  // the process had no processor time before then
   std::optional<Time> clock_stepped = {};  // last step of the wall clock
   bool may_refuse_puts = false;            // a limit may be low

@@ -16,8 +16,8 @@ struct PatternPiece {
     literal,
     integer,  // {int}: one or more digits
     any,      // {any}: zero or more bytes up to a line end
-    rest,     // {rest}: the rest of an announced block, with its CRLF; the only piece of its
-              // pattern
+    rest,     // {rest}: the rest of an announced block and its CRLF; always a pattern's only
+              // piece
   };
   Kind kind = Kind::literal;
   std::string text;  // of a literal
