@@ -16,8 +16,7 @@ struct PatternPiece {
     literal,
     integer,  // {int}: one or more digits
     any,      // {any}: zero or more bytes up to a line end
-    rest,     // {rest}: the rest of an announced block and its CRLF; always a pattern's only
-              // piece
+    rest,     // {rest}: the rest of an announced block, with its CRLF; alone in its pattern
   };
   Kind kind = Kind::literal;
   std::string text;  // of a literal
