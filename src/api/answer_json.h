@@ -17,7 +17,7 @@ struct Response {
 };
 Response response_of(const Problem& problem);
 
-// The response that a complete answer of the operation's command is. Precondition:
+// Returns the response for a complete answer of the operation's command. Precondition:
 // is_whole_reply(answer). O(answer).
 Response response_of(const Operation& operation, const protocol::Answer& answer);
 

@@ -22,9 +22,9 @@ class JsonBlock final : public protocol::BlockSink {
   void item(std::string_view name) override;
   void begin_table(const protocol::Columns& columns) override;
   void row(std::span<const protocol::Value> values) override;
-  // O(block): the first member is known last.
+  // O(block): `next` is inserted before the rows.
   void end_table(std::uint64_t next) override;
-  // Completes the block. One without values is an empty object.
+  // Completes the block, which is an empty object if it has no values.
   void finish();
 
  private:

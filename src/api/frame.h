@@ -21,7 +21,7 @@ const char* type_of(Content content);
 struct FrameHead {
   unsigned status = 200;
   Content content = Content::json;
-  std::string location = {};  // of what was made; empty: none
+  std::string location = {};  // the path of a created object; empty: nothing was created
   std::uint64_t bytes = 0;    // of the content
 };
 
@@ -29,8 +29,8 @@ void write_frame(protocol::ReplyBuffer& replies, const FrameHead& head, std::str
 // The content is not copied if it is large.
 void write_frame(protocol::ReplyBuffer& replies, const FrameHead& head, const Bytes& content);
 
-// Takes the line of a frame from the front of `text`. Nothing: it is not whole. Precondition: the
-// text is what write_frame() has written.
+// Takes the line of a frame from the front of `text`. Nothing: the line is incomplete.
+// Precondition: write_frame() wrote the text.
 std::optional<FrameHead> take_frame_head(std::string& text);
 
 }  // namespace tubed::api

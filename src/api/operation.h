@@ -43,19 +43,19 @@ struct Operation {
   std::string_view id;  // its name in the description of the API: "kickTube"
   Method method;
   std::string_view path;  // below /api/v1, with placeholders: "/tubes/{tube}/kick"
-  // The command: "kick-tube {tube} {bound=100} {state?}". A placeholder is a parameter that has to
-  // be given, or {name=default}, or {name?}: that and what follows it may be missing. Empty: none.
+  // The command: "kick-tube {tube} {bound=100} {state?}". A placeholder is a required parameter, or
+  // {name=default}, or {name?}, which may be missing with all words after it. Empty: no command.
   std::string_view line;
   Kind kind = Kind::command;
   std::string_view rows = {};         // the name of the list of an answer with rows
   std::string_view number = "count";  // the name of the number of an answer
-  std::string_view success = {};  // a word that refuses other commands, and is a success of this
+  std::string_view success = {};      // a word that is a success here, and refuses other commands
   std::string_view waits = {};    // the parameter that says how long it may wait, kMostWaitSeconds
   Access access = Access::any;    // of an operation without a command
   std::string_view summary = {};  // empty: the command's
 };
 
-// A client of HTTP that waits for longer is cut off by proxies, and by the server after a minute.
+// Proxies cut off a client that waits for longer, and the server does after a minute.
 inline constexpr std::uint32_t kMostWaitSeconds = 50;
 
 std::span<const Operation> operations();
@@ -96,12 +96,12 @@ struct Parameter {
 // body and the job of a reservation. O(path + line).
 std::vector<Parameter> parameters_of(const Operation& operation);
 
-// The problem: a parameter that the operation does not have, or that is there twice.
-// O(parameters).
+// Returns the problem if a parameter is unknown or given twice. O(parameters).
 std::optional<Problem> check_names(const Operation& operation, const Parameters& parameters);
 
-// The line of the command, with its line end, from the parameters of the request. The problem: one
-// is missing, unknown or not a word. `bytes`: of the body that follows, for {bytes}. O(line).
+// Returns the line of the command, with its line end, made from the parameters of the request, or
+// the problem if a parameter is missing, unknown or not a word. `bytes`: the size of the body, for
+// {bytes}. O(line).
 std::variant<std::string, Problem> line_of(const Operation& operation, const Parameters& parameters,
                                            std::uint64_t bytes = 0);
 
@@ -109,11 +109,11 @@ std::variant<std::string, Problem> line_of(const Operation& operation, const Par
 // O(text).
 bool is_word(std::string_view text);
 
-// Reads the parameters of a request from its body, an object of JSON whose values are texts and
-// whole numbers, and adds them. The problem: it is not. O(text).
+// Adds the parameters in the body of a request, a JSON object whose values are texts and whole
+// numbers. Returns the problem if the body is anything else. O(text).
 std::optional<Problem> add_json(std::string_view text, Parameters& parameters);
 
-// "GET"; the reverse of it.
+// "GET", and the reverse.
 std::string_view name_of(Method method);
 std::optional<Method> method_named(std::string_view name);
 

@@ -30,7 +30,7 @@ struct ReplyProblem {
 };
 // Null: the reply is not a refusal.
 const ReplyProblem* find_problem(std::string_view word);
-// Precondition: it is a refusal. O(replies).
+// Precondition: the word is a refusal. O(replies).
 Problem problem_of(std::string_view word);
 
 // The problems of requests themselves.

@@ -20,8 +20,7 @@ class TubeList {
   // A list reaches this far: the rows before it are kept while the pages are read.
   static constexpr std::uint64_t kMostRows = 10'000;
 
-  // From the parameters filter, sort, order, from and limit. The problem: a value that they do not
-  // take.
+  // Reads the parameters filter, sort, order, from and limit, or returns the problem with a value.
   static std::variant<TubeList, Problem> make(const Parameters& parameters);
 
   // Adds the rows of a page whose names have the text of the filter. Returns `next` of the page.

@@ -48,7 +48,8 @@ struct ValueType {
 
   Kind kind = Kind::flag;
   std::string_view placeholder{};  // how the help writes the value
-  // The range of count, seconds, milliseconds and size; below it, the range of number and time.
+  // The range of count, seconds, milliseconds and size; min_number and max_number: of number and
+  // time.
   std::uint64_t min = 0;
   std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
   double min_number = 0;

@@ -19,7 +19,7 @@ namespace {
 constexpr auto kUnitsOfSeconds = std::span(kTimeUnits).first<4>();  // down to the second
 constexpr auto kUnitsOfSizes = std::span(kSizeUnits).last<3>();     // up to GiB
 
-// A number without a unit is in seconds, if the unit matters.
+// A time without a unit is in seconds.
 std::optional<double> fractional_value(std::string_view text, std::span<const QuantityUnit> units) {
   double number = 0;
   const char* const end = text.data() + text.size();

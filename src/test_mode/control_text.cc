@@ -20,7 +20,7 @@ const commands::Command* find_row(std::string_view word) {
   return verb != verbs.end() ? &*verb : commands::find_command(word);
 }
 
-// The length of the body that a conversation reads after this line; no value: it reads none.
+// The length of the body that a conversation reads after this line; no value: no body.
 std::optional<std::uint64_t> body_after_command(std::string_view line) {
   const std::size_t space = std::min(line.find(' '), line.size());
   const commands::Command* row = find_row(line.substr(0, space));

@@ -19,7 +19,7 @@ inline constexpr std::size_t kMostHeld = 32 * 1024;
 
 class ControlInput {
  public:
-  // Appends what these bytes are for a conversation to `out`. O(bytes).
+  // Converts these bytes for a conversation and appends them to `out`. O(bytes).
   void take(std::string_view bytes, std::string& out);
 
  private:
@@ -35,7 +35,7 @@ class ControlInput {
 
 class ControlOutput {
  public:
-  // Appends what these bytes of replies are for the control connection to `out`. O(bytes).
+  // Converts these bytes of replies for the control connection and appends them to `out`. O(bytes).
   void take(std::string_view bytes, std::string& out);
 
  private:

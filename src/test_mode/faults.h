@@ -27,17 +27,16 @@ class Faults {
     std::string_view word;  // a literal; for `reply` only
   };
 
-  // The fault that this text names: an error word, CLOSE or HANG. No value: it names none.
+  // The fault that this text names: an error word, CLOSE or HANG. No value: it is another text.
   static std::optional<Fault> named(std::string_view reply);
 
   // Fails if kMost faults are set. O(1).
   bool add(std::string_view verb, std::uint64_t count, Fault fault);
   void clear() { rules_.clear(); }
 
-  // The fault that meets a command of this verb, which it uses up; no value: it meets none.
-  // O(faults).
+  // Takes the next fault for a command of this verb; no value: no fault concerns it. O(faults).
   std::optional<Fault> take(std::string_view verb);
-  // The same without using it up.
+  // The same without taking it.
   std::optional<Fault> peek(std::string_view verb) const;
 
  private:

@@ -33,7 +33,7 @@ std::uint32_t narrow(std::uint64_t count) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, UINT32_MAX));
 }
 
-// With a larger id there would be none left for the jobs after it.
+// A larger id would leave no ids for later jobs.
 constexpr JobId kLargestId = 1ULL << 62;
 
 constexpr std::string_view kPause = "pause";

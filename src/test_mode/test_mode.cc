@@ -60,7 +60,7 @@ bool is_held(const Placement& place) {
   return place.state == JobState::delayed && place.until == kNever;
 }
 
-// The event that the counters of a job have counted. No value: none.
+// The event that the counters of a job show. No value: the counters are unchanged.
 std::optional<Event> counted_between(const JobCounters& before, const JobCounters& after) {
   if (after.kicks > before.kicks) return Event::kick;
   if (after.timeouts > before.timeouts) return Event::timeout;

@@ -40,7 +40,7 @@ class TestMode final : public commands::TestHooks {
   // drain mode. `service` outlives it and calls it.
   TestMode(commands::Service& service, ClockMode mode, Time tick, std::function<void()> end_drain);
 
-  // The test mode of the server that runs this command. Precondition: it has one.
+  // The test mode of the server that runs this command. Precondition: the server is in test mode.
   static TestMode& of(commands::Context& context) {
     return static_cast<TestMode&>(*context.service.test_hooks());
   }
@@ -68,9 +68,9 @@ class TestMode final : public commands::TestHooks {
 
   // --- For the test verbs, whose meaning is in their rows.
 
-  // The time of the queue after `duration`. No value: the clock does not go as far.
+  // The time of the queue after `duration`. No value: the clock does not reach it.
   std::optional<Time> time_after(Duration duration) const;
-  // The time of the queue at which something is due next. No value: at none. O(1).
+  // The next deadline in the time of the queue. No value: no deadline is set. O(1).
   std::optional<Time> next_deadline() const;
   // Moves the clock to `until`, for a command of this session: ADVANCED, or Unfinished when it is
   // to be called again in a later tick. O(connections + work done) for each deadline on the way.

@@ -1,5 +1,5 @@
-// The handlers of the test verbs. A verb that moves the clock or waits keeps in its Operation until
-// when, and is run again until TestMode has its answer.
+// The handlers of the test verbs. A verb that moves the clock or waits stores its end in its
+// Operation, and runs again until TestMode has an answer.
 #include "test_mode/verbs.h"
 
 #include <fmt/format.h>
