@@ -138,8 +138,7 @@ Result<void> refuse_cluster(const CommandLine& line, const Settings& settings,
   constexpr std::string_view kReason =
       "this tubed is built without cluster mode; see tubed --version";
   if (is_cluster_task(line.task)) {
-    const auto row = std::ranges::find(options_table(), line.task,
-                                       [](const Option& option) { return task_of(option.action); });
+    const auto row = std::ranges::find(options_table(), line.task, &Option::task);
     return mistake(std::string(row->long_flag), kReason);
   }
   const Setting* const changed = first_changed(settings, true);

@@ -29,7 +29,6 @@ using config::Action;
 using config::Option;
 using config::Setting;
 using config::shown_flag;
-using config::task_of;
 
 Exit usage_error(const std::string& reason) {
   return Exit{kExitUsage, fmt::format("tubed: {}; try tubed --help\n", reason)};
@@ -188,7 +187,7 @@ std::optional<Exit> take_task(const Option& row, const std::vector<std::string_v
   if (line.task != Task::serve || texts.size() > 1) {
     return usage_error(fmt::format("{}: only one task can be done at a time", flag));
   }
-  line.task = task_of(row.action);
+  line.task = row.task;
   if (row.argument.empty()) return std::nullopt;
   if (texts.front().empty()) return value_error(flag, "the name of the directory is empty");
   if (!config::is_plain_text(texts.front())) {
@@ -214,14 +213,7 @@ std::optional<Exit> take_option(const Option& row, const std::vector<std::string
     case Action::address_file:
     case Action::preload:
       break;  // take_test_mode()
-    case Action::dump:
-    case Action::check:
-    case Action::salvage:
-    case Action::backup:
-    case Action::drain:
-    case Action::cluster_bootstrap:
-    case Action::cluster_leave:
-    case Action::cluster_recover:
+    case Action::task:
       exit = take_task(row, texts, line);
       break;
     case Action::accept_loss:
@@ -283,7 +275,7 @@ std::optional<Exit> take_test_mode(const Flags& flags, CommandLine& line) {
 std::optional<Exit> missing_setting(const CommandLine& line) {
   if (line.task == Task::serve || !line.config_file.empty()) return std::nullopt;
   const auto options = config::options_table();
-  const auto task = [](const Option& row) { return task_of(row.action); };
+  const auto task = [](const Option& row) { return row.task; };
   const auto& row = *std::ranges::find(options, line.task, task);
   const auto key = [](const auto& setting) { return setting.first; };
   if (row.setting.empty() || std::ranges::count(line.settings, row.setting, key) > 0) {

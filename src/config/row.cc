@@ -1,4 +1,4 @@
-// The names, defaults and tasks that are derived from the rows of settings and flags.
+// The names and defaults that are derived from the rows of settings and flags.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -41,29 +41,6 @@ std::string Option::names() const {
   if (argument.empty()) return result;
   result += argument_is_optional ? fmt::format("[={}]", argument) : fmt::format(" {}", argument);
   return result;
-}
-
-Task task_of(Action action) {
-  switch (action) {
-    case Action::dump:
-      return Task::dump;
-    case Action::check:
-      return Task::check;
-    case Action::salvage:
-      return Task::salvage;
-    case Action::backup:
-      return Task::backup;
-    case Action::drain:
-      return Task::drain;
-    case Action::cluster_bootstrap:
-      return Task::cluster_bootstrap;
-    case Action::cluster_leave:
-      return Task::cluster_leave;
-    case Action::cluster_recover:
-      return Task::cluster_recover;
-    default:
-      return Task::serve;
-  }
 }
 
 std::string shown_flag(char short_flag, std::string_view long_flag) {

@@ -72,14 +72,7 @@ enum class Action : std::uint8_t {
   port,
   raise_log_level,
   sets,  // a setting, in another spelling
-  dump,  // the tasks: done instead of serving
-  check,
-  salvage,
-  backup,
-  drain,
-  cluster_bootstrap,
-  cluster_leave,
-  cluster_recover,
+  task,  // done instead of serving
   accept_loss,
   test_mode,
   no_stdin,
@@ -96,6 +89,7 @@ struct Option {
   Action action;
   bool of_beanstalkd = false;
   std::string_view doc;
+  Task task = Task::serve;            // of Action::task
   std::string_view setting = {};      // key of the setting that it sets, or that its task needs
   std::string_view value = {};        // the value that it sets, or the unit of its argument
   bool argument_is_optional = false;  // it is given as --flag=argument, or left out
@@ -107,9 +101,6 @@ std::span<const Setting> settings_table();
 std::span<const ListenKey> listen_table();  // elements.cc, as the next
 std::span<const RoleKey> role_table();
 std::span<const Option> options_table();
-
-// The task of a flag. Task::serve: the flag is not a task.
-Task task_of(Action action);
 
 // "-z/--limits-job-bytes": a flag as errors name it.
 std::string shown_flag(char short_flag, std::string_view long_flag);
