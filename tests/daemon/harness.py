@@ -4,8 +4,8 @@
 start_beanstalkd() returns one of beanstalkd. `Client` is a connection that sends and receives protocol
 text, and `TlsClient` one that encrypts it. `DaemonTest` is the base class of the tests: it ends the
 daemons and closes the clients that a test has opened. Every wait ends as soon as its condition is true;
-SECONDS only ends a test that hangs. The module imports no other of the tests, so that the tests of
-packages can copy it.
+SECONDS only ends a test that hangs. The module imports no other module of the tests: the tests of
+packages copy it.
 
 $TUBED_PROGRAM names the daemon under test. ctest sets it; to run one file by hand:
 
@@ -118,7 +118,7 @@ def preloaded(name, directory):
 
 class StandingClock:
     """The monotonic clocks of daemons that are started with `environment` stop at the first
-    advance(), so that no timer of such a daemon expires before the test wants it."""
+    advance(). Later, a timer of such a daemon expires only when the test advances them."""
 
     def __init__(self, directory):
         self.directory = directory / "clock"
@@ -154,7 +154,7 @@ def connects(path):
 def held_port(host="127.0.0.1"):
     """A bound socket that holds a free port until it is closed: the kernel gives the port to no
     other process, and a process that names the port can listen there, also several times in turn,
-    because all these sockets have SO_REUSEADDR and the one that holds the port does not listen."""
+    because all these sockets have SO_REUSEADDR and the holder does not listen."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind((host, 0))
@@ -191,7 +191,7 @@ exec "$@"
 
 
 class Process:
-    """A process. A thread reads its output into `lines`, so that it never blocks on writing it: its
+    """A process. A thread reads its output into `lines`, and the process never blocks on writing: its
     stderr, and with `stdout` also its standard output. `sockets`: listening sockets that it gets as
     systemd passes them, for a server that cannot choose a free port."""
 
@@ -255,7 +255,7 @@ class Process:
         return found[count - 1]
 
     def next_line(self):
-        """Waits for the line after that of the last call, and returns it."""
+        """Waits for the line after the last that it returned, and returns it."""
         self.returned += 1
         with self.changed:
             self.changed.wait_for(lambda: len(self.lines) >= self.returned or self.log_ended, SECONDS)
@@ -436,7 +436,7 @@ class Client:
         family, self.peer = parse_address(address)
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self.socket.settimeout(SECONDS)
-        if receive_buffer:  # set before connect(), so that the window never gets larger
+        if receive_buffer:  # set before connect(), which fixes the largest window
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         try:
             self.socket.connect(self.peer)
@@ -592,7 +592,7 @@ def tls_context(authority=None, certificate=None, oldest=ssl.TLSVersion.TLSv1_2,
 
 class TlsSocket:
     """TLS over a connected socket, with the methods of a socket that Client uses. The test sees the
-    bytes of the records, and ends the output of TLS without ending that of the socket. One thread
+    bytes of the records, and can end the output of TLS alone. One thread
     may send while another receives."""
 
     RECORD_BYTES = 1 << 14
