@@ -9,10 +9,10 @@
 #include "journal/little_endian.h"
 #include "text/numbered_name.h"
 
-// docs/internals/raft-log-format.md describes the layout. A batch has two checksums: one of its header, so
-// the header is recognized even if its records are incomplete, and one of its records. Both are
-// seeded with a value derived from the file's number, so the bytes of another file are not mistaken
-// for a batch.
+// docs/internals/raft-log-format.md describes the layout. A batch has two checksums: one of its
+// header, so the header is recognized even if its records are incomplete, and one of its records.
+// Both are seeded with a value derived from the file's number, so the bytes of another file are not
+// mistaken for a batch.
 namespace tubed::cluster {
 
 namespace {

@@ -13,8 +13,8 @@
 //  6. repair_raft_log() makes the directory agree: unfinished files are removed, the torn tail is
 //     cut, and everything that may not be durable is synced.
 //
-// examine_raft_log() takes steps 1 to 5 and changes nothing. docs/internals/raft-log-format.md: "What a crash
-// may leave behind".
+// examine_raft_log() takes steps 1 to 5 and changes nothing.
+// docs/internals/raft-log-format.md: "What a crash may leave behind".
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Frames of a fetch, which copies the state of one node to another. They have the envelope of
-// message.h, and types starting at kFirstTransferType. docs/internals/cluster-protocol.md describes every
-// byte.
+// message.h, and types starting at kFirstTransferType. docs/internals/cluster-protocol.md describes
+// every byte.
 //
 // After the Welcome of a connection with purpose `fetch`:
 //  1. The source sends the files of its journal: for each a TransferFile, then its bytes in blocks.
