@@ -30,7 +30,7 @@ class FilledEngine {
   }
 
   JobId put() {
-    if (!engine.claim_memory(body_.size())) return 0;
+    if (!engine.memory().claim(body_.size())) return 0;
     return engine.put(session, kNow, {.priority = 10, .delay = {}, .ttr = kTtr, .body = body_},
                       out);
   }
@@ -92,7 +92,7 @@ void engine_peek(benchmark::State& state) {
   bool right = true;
   for (auto _ : state) {
     next += 7'919;  // a prime: all jobs are visited
-    right &= filled.engine.peek(1 + next % jobs).has_value();
+    right &= filled.engine.queries().peek(1 + next % jobs).has_value();
   }
   expect(state, right);
 }

@@ -59,8 +59,8 @@ void TubeFeed::clear() {
 
 bool TubeFeed::slice(engine::Engine& engine, Time now) {
   in_slice_.clear();
-  next_ = engine.visit_tubes(now, next_, kTubesPerSlice,
-                             [this](const engine::TubeInfo& tube) { visit(tube); });
+  next_ = engine.queries().visit_tubes(now, next_, kTubesPerSlice,
+                                       [this](const engine::TubeInfo& tube) { visit(tube); });
   if (next_ != 0 && visited_ < kMostTubes) return false;
   if (visited_ != samples_.size()) find_gone(engine, now);
   return true;
@@ -85,7 +85,8 @@ void TubeFeed::visit(const engine::TubeInfo& tube) {
 void TubeFeed::find_gone(engine::Engine& engine, Time now) {
   for (auto place = samples_.begin(); place != samples_.end();) {
     const bool is_missing = place->second.walk != walk_;
-    if (is_missing && (samples_.size() > kMostTubes || !engine.tube_info(now, place->first))) {
+    if (is_missing &&
+        (samples_.size() > kMostTubes || !engine.queries().tube_info(now, place->first))) {
       gone_.push_back(place->first);
       place = samples_.erase(place);
     } else {

@@ -35,7 +35,7 @@ Replica::Replica(ReplicaHost& host, Node& node, journal::Journal& journal, engin
       engine_(engine),
       options_(options),
       applied_(base) {
-  engine_.record_reservations(&nothing_);
+  engine_.recorded_reservations().record_to(&nothing_);
 }
 
 void Replica::fail(const std::string& reason) {
@@ -84,7 +84,7 @@ bool Replica::begin_term() {
   const Time now = host_.clock();
   node_.time().lead(now, host_.wall(), newest_time());
   EntryWriter writer;
-  writer.use_ids_below(engine_.next_id());
+  writer.use_ids_below(engine_.queries().next_id());
   begins_ = node_.last() + 1;
   const Bytes entry = writer.finish(
       {.time = node_.time().at(now), .chain = node_.tail_chain(), .leader = node_.id()});
@@ -108,8 +108,8 @@ void Replica::serve() {
   engine_.end_replay();
   const Duration grace =
       TUBED_PLANTED(hold_dropped_at_promotion) ? Duration::zero() : options_.hold_grace;
-  engine_.hold_over(clock + grace);
-  engine_.record_reservations(log_.get());
+  engine_.recorded_reservations().hold_over(clock + grace);
+  engine_.recorded_reservations().record_to(log_.get());
   serving_ = true;
   host_.begin_serving();
 }

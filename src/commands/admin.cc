@@ -28,7 +28,8 @@ Answer go_on_kicking(Context& context, Operation& operation) {
 Answer kick(Context& context, Operation& operation, const KickArguments& arguments) {
   if (!in_progress(operation)) {
     const std::string_view tube = context.engine.used_tube(context.session);
-    operation = JobsOperation{.rest = context.engine.begin_kick(tube, arguments.bound)};
+    operation =
+        JobsOperation{.rest = context.engine.queries().slices_to_kick(tube, arguments.bound)};
   }
   return go_on_kicking(context, operation);
 }
@@ -38,8 +39,9 @@ Answer kick_tube(Context& context, Operation& operation, const KickTubeArguments
     const std::string_view tube = arguments.tube.text;
     engine::Engine& engine = context.engine;
     operation = JobsOperation{
-        .rest = arguments.state ? engine.begin_kick(tube, arguments.state->value(), arguments.bound)
-                                : engine.begin_kick(tube, arguments.bound)};
+        .rest = arguments.state
+                    ? engine.queries().slices(tube, arguments.state->value(), arguments.bound)
+                    : engine.queries().slices_to_kick(tube, arguments.bound)};
   }
   return go_on_kicking(context, operation);
 }
@@ -57,7 +59,7 @@ constexpr std::string_view kFlushed = "FLUSHED";
 Answer flush_state(Context& context, Operation& operation, std::string_view tube, JobState state,
                    std::uint64_t bound) {
   if (!in_progress(operation)) {
-    operation = JobsOperation{.rest = context.engine.begin_flush(tube, state, bound)};
+    operation = JobsOperation{.rest = context.engine.queries().slices(tube, state, bound)};
   }
   auto& [rest, flushed] = std::get<JobsOperation>(operation);
   flushed += context.engine.flush_slice(context.now, rest, context.service.log(), context.service);
@@ -93,8 +95,8 @@ Answer move_job(Context& context, const MoveJobArguments& arguments) {
   if (arguments.place) {
     place = {.priority = arguments.place->priority, .delay = arguments.place->delay};
   }
-  switch (context.engine.move_job(context.session, context.now, arguments.id, arguments.tube.text,
-                                  place, context.service)) {
+  switch (context.engine.tube_moves().move(context.session, context.now, arguments.id,
+                                           arguments.tube.text, place, context.service)) {
     case Engine::MoveResult::moved:
       return Status{word::kMoved};
     case Engine::MoveResult::not_found:
@@ -113,12 +115,12 @@ Answer move_jobs(Context& context, Operation& operation, const MoveJobsArguments
   engine::Engine& engine = context.engine;
   if (!in_progress(operation)) {
     operation =
-        MoveOperation{.rest = engine.begin_move(arguments.from.text, arguments.state.value(),
-                                                arguments.bound.value_or(UINT32_MAX)),
+        MoveOperation{.rest = engine.queries().slices(arguments.from.text, arguments.state.value(),
+                                                      arguments.bound.value_or(UINT32_MAX)),
                       .to = std::string(arguments.to.text)};
   }
   auto& [rest, to, moved] = std::get<MoveOperation>(operation);
-  const auto slice = engine.move_slice(context.now, rest, to, context.service);
+  const auto slice = engine.tube_moves().move_slice(context.now, rest, to, context.service);
   if (!slice && moved == 0) {
     context.service.counters().count(stats::Counter::tube_limit);
     return Status{word::kOutOfMemory};
@@ -129,7 +131,8 @@ Answer move_jobs(Context& context, Operation& operation, const MoveJobsArguments
 }
 
 Answer reprioritize(Context& context, const ReprioritizeArguments& arguments) {
-  const auto done = context.engine.reprioritize(arguments.id, arguments.priority, context.service);
+  const auto done =
+      context.engine.tube_moves().reprioritize(arguments.id, arguments.priority, context.service);
   if (!done) return Status{word::kNotFound};
   return Status{*done ? "REPRIORITIZED" : "ALREADY_RESERVED"};
 }
@@ -184,7 +187,7 @@ void write_policy(const engine::Policies& policies, std::string_view tube, Block
 Answer tube_policy(Context& context, const PolicyArguments& arguments) {
   const std::string_view tube = arguments.tube.text;
   if (!arguments.value) {
-    return Block{[&policies = context.engine.policies(), tube](BlockSink& block) {
+    return Block{[&policies = context.engine.queries().policies(), tube](BlockSink& block) {
       write_policy(policies, tube, block);
     }};
   }

@@ -31,7 +31,7 @@ bool may_use_used(const Context& context, const Role& role) {
 
 std::string_view first_denied_watch(const Context& context, const Role& role) {
   std::string_view denied;
-  context.engine.for_each_watched(context.session, [&](std::string_view tube) {
+  context.engine.queries().for_each_watched(context.session, [&](std::string_view tube) {
     if (denied.empty() && !may_use(role, tube)) denied = tube;
   });
   return denied;
@@ -59,7 +59,7 @@ std::string_view denied_tube(const Context& context, const Role& role, const Com
 std::string_view tube_of(const Context& context, const Command& command, const Named& named) {
   if (command.concerns == Concerns::used) return context.engine.used_tube(context.session);
   if (command.concerns != Concerns::job) return named.tubes[0];
-  return named.job ? context.engine.tube_of(*named.job) : std::string_view();
+  return named.job ? context.engine.queries().tube_of(*named.job) : std::string_view();
 }
 
 Ruling refuse(const Context& context, stats::Counter reason) {
@@ -72,14 +72,14 @@ bool creates_a_tube_too_many(const Context& context, const RoleLimits& limits,
                              const Command& command, const Named& named) {
   if (!command.creates_tube || limits.tubes == 0) return false;
   const bool has_job =
-      command.concerns != Concerns::job || !context.engine.tube_of(*named.job).empty();
+      command.concerns != Concerns::job || !context.engine.queries().tube_of(*named.job).empty();
   const std::string_view created = named.tubes[1].empty() ? named.tubes[0] : named.tubes[1];
   return has_job && context.engine.info().tubes >= limits.tubes &&
-         !context.engine.tube_info(context.now, created);
+         !context.engine.queries().tube_info(context.now, created);
 }
 
 bool sets_a_policy_too_many(const Context& context, const RoleLimits& limits, const Named& named) {
-  const engine::Policies& policies = context.engine.policies();
+  const engine::Policies& policies = context.engine.queries().policies();
   return named.policy && limits.policies > 0 && policies.count() >= limits.policies &&
          !policies.is_set(named.tubes[0], *named.policy);
 }
@@ -102,7 +102,7 @@ Ruling limit(const Context& context, ActiveRole& role, const Command& command, c
     return refuse(context, stats::Counter::policy_limit);
   }
   if (!is_put) return {};
-  if (limits.job_memory > 0 && context.engine.memory_bytes() > limits.job_memory) {
+  if (limits.job_memory > 0 && context.engine.memory().bytes() > limits.job_memory) {
     return refuse(context, stats::Counter::put_job_memory);
   }
   if (!role.take_put(context.now)) return refuse(context, stats::Counter::put_rate);
@@ -127,7 +127,7 @@ Refusal refusal_of(const Context& context, const Role& role, const Command& comm
   const std::string_view denied = denied_tube(context, role, command, named);
   if (!denied.empty() && !job_first) return answer(What::denied, denied, word::kDenied);
   if (!hidden()) return {};
-  return answer(What::hidden, context.engine.tube_of(*named.job), word::kNotFound);
+  return answer(What::hidden, context.engine.queries().tube_of(*named.job), word::kNotFound);
 }
 
 }  // namespace
@@ -183,7 +183,7 @@ const Role* role_of(const Context& context) {
 bool is_hidden(const Context& context, JobId job) {
   const Role* role = role_of(context);
   if (role == nullptr || role->tubes.empty()) return false;
-  const std::string_view tube = context.engine.tube_of(job);
+  const std::string_view tube = context.engine.queries().tube_of(job);
   return !tube.empty() && !may_use(*role, tube);
 }
 

@@ -29,7 +29,7 @@ Answer reserve_within(Context& context, engine::Wait wait, Waiting waiting = {})
 }
 
 Number watching(Context& context) {
-  return {"WATCHING", context.engine.watched_count(context.session)};
+  return {"WATCHING", context.engine.queries().watched_count(context.session)};
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ Answer reserve_batch(Context& context, Operation& operation,
   if (auto* waited = std::get_if<BatchOperation>(&operation)) {
     // Other commands may have run since the notice: the job may have been removed, or be reserved
     // by another client.
-    if (context.engine.tube_of_held(context.session, waited->first.id) ||
+    if (context.engine.queries().tube_of_held(context.session, waited->first.id) ||
         TUBED_PLANTED(batch_keeps_a_removed_job)) {
       add(std::move(waited->first));
     }
@@ -97,7 +97,7 @@ Answer reserve_batch(Context& context, Operation& operation,
     add({.id = notice->job, .body = std::move(notice->body)});
   }
   while (batch.jobs.size() < arguments.count.value && bytes <= most_bytes) {
-    const auto next = context.engine.peek_next(context.session, context.now);
+    const auto next = context.engine.queries().peek_next(context.session, context.now);
     if (!next || (!batch.jobs.empty() && bytes + next->body.size() > most_bytes)) break;
     add(*context.engine.reserve_ready(context.session, context.now));
   }
@@ -112,7 +112,7 @@ Answer delete_batch(Context& context, const DeleteBatchArguments& arguments) {
   std::string hidden_in;  // the tube of the first hidden job
   arguments.ids.for_each([&](JobId id) {
     if (is_hidden(context, id)) {
-      if (hidden_in.empty()) hidden_in = context.engine.tube_of(id);
+      if (hidden_in.empty()) hidden_in = context.engine.queries().tube_of(id);
       return;
     }
     if (context.engine.remove(context.session, context.now, id, context.service)) ++deleted;
@@ -125,7 +125,7 @@ Answer delete_batch(Context& context, const DeleteBatchArguments& arguments) {
 
 Answer touch_all(Context& context, Operation& operation, const NoArguments&) {
   if (!in_progress(operation)) {
-    operation = TouchOperation{.jobs = context.engine.held_jobs(context.session)};
+    operation = TouchOperation{.jobs = context.engine.queries().held_jobs(context.session)};
   }
   auto& [jobs, next, touched] = std::get<TouchOperation>(operation);
   const std::size_t end =

@@ -447,7 +447,8 @@ void Conversation::drop_body(std::uint32_t bytes, std::string_view reply) {
 }
 
 void Conversation::abandon_body() {
-  if (incoming_.bytes) service_.engine().return_memory(running_.row->claimed(running_.arguments));
+  if (incoming_.bytes)
+    service_.engine().memory().give_back(running_.row->claimed(running_.arguments));
   incoming_.bytes = Bytes();
 }
 
@@ -492,7 +493,7 @@ void Conversation::charge(std::size_t reply_bytes, std::uint64_t entries_walked)
 bool Conversation::restart() {
   if (principal_ != nullptr) principal_->forget_session_tubes();
   if (incoming_.bytes &&
-      !service_.engine().claim_memory(running_.row->claimed(running_.arguments))) {
+      !service_.engine().memory().claim(running_.row->claimed(running_.arguments))) {
     incoming_.bytes = Bytes();
     incoming_.refusal = word::kOutOfMemory;
   }

@@ -29,23 +29,23 @@ Answer found(std::optional<engine::JobBody> job) {
 }  // namespace
 
 Answer peek(Context& context, const JobArguments& arguments) {
-  return found(context.engine.peek(arguments.id));
+  return found(context.engine.queries().peek(arguments.id));
 }
 
 Answer peek_ready(Context& context, const NoArguments&) {
-  return found(context.engine.peek_ready(context.session));
+  return found(context.engine.queries().peek_ready(context.session));
 }
 
 Answer peek_delayed(Context& context, const NoArguments&) {
-  return found(context.engine.peek_delayed(context.session));
+  return found(context.engine.queries().peek_delayed(context.session));
 }
 
 Answer peek_buried(Context& context, const NoArguments&) {
-  return found(context.engine.peek_buried(context.session));
+  return found(context.engine.queries().peek_buried(context.session));
 }
 
 Answer peek_reserved(Context& context, const NoArguments&) {
-  return found(context.engine.peek_reserved(context.session));
+  return found(context.engine.queries().peek_reserved(context.session));
 }
 
 Answer wait_for_job(Context& context, const WaitArguments& arguments) {
@@ -95,12 +95,12 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   if (listed.next && from != 0) return Status{word::kBadFormat};
   engine::Engine& engine = context.engine;
   const std::string_view tube = arguments.tube.text;
-  engine::JobPage page =
-      listed.next ? engine.next_jobs(tube, limit)
-                  : engine.list_jobs(tube, listed.state, from, limit, listed.waiting_for_group);
+  engine::JobPage page = listed.next ? engine.queries().next_jobs(tube, limit)
+                                     : engine.queries().list_jobs(tube, listed.state, from, limit,
+                                                                  listed.waiting_for_group);
   return Block{[&engine, now = context.now, page = std::move(page)](BlockSink& block) {
     block.begin_table({.names = kJobColumns, .rest = "tags"});
-    for (const JobId id : page.jobs) write_job(*engine.job_info(now, id), block);
+    for (const JobId id : page.jobs) write_job(*engine.queries().job_info(now, id), block);
     block.end_table(page.next);
   }};
 }
@@ -110,7 +110,7 @@ Answer stats(Context& context, const NoArguments&) {
 }
 
 Answer stats_job(Context& context, const JobArguments& arguments) {
-  if (const auto info = context.engine.job_info(context.now, arguments.id)) {
+  if (const auto info = context.engine.queries().job_info(context.now, arguments.id)) {
     return Block{[job = *info, &log = context.service.log()](BlockSink& block) {
       stats::write_job_stats(job, log, block);
     }};
@@ -119,7 +119,7 @@ Answer stats_job(Context& context, const JobArguments& arguments) {
 }
 
 Answer stats_tube(Context& context, const TubeArguments& arguments) {
-  if (const auto info = context.engine.tube_info(context.now, arguments.tube.text)) {
+  if (const auto info = context.engine.queries().tube_info(context.now, arguments.tube.text)) {
     return Block{[tube = *info](BlockSink& block) { stats::write_tube_stats(tube, block); }};
   }
   return Status{word::kNotFound};
@@ -144,14 +144,15 @@ Answer stats_tubes(Context& context, const PageArguments& arguments) {
                 from = arguments.from.value_or(0),
                 limit = arguments.limit ? arguments.limit->value : kUsualLimit](BlockSink& block) {
     block.begin_table({.names = stats::kListedTubeNames});
-    block.end_table(engine.visit_tubes(now, from, limit, [&](const engine::TubeInfo& tube) {
-      if (role == nullptr || may_use(*role, tube.name)) write_tube(tube, block);
-    }));
+    block.end_table(
+        engine.queries().visit_tubes(now, from, limit, [&](const engine::TubeInfo& tube) {
+          if (role == nullptr || may_use(*role, tube.name)) write_tube(tube, block);
+        }));
   }};
 }
 
 Answer stats_tube_times(Context& context, const TubeArguments& arguments) {
-  if (const auto info = context.engine.tube_info(context.now, arguments.tube.text)) {
+  if (const auto info = context.engine.queries().tube_info(context.now, arguments.tube.text)) {
     return Block{[tube = *info](BlockSink& block) { stats::write_tube_times(tube, block); }};
   }
   return Status{word::kNotFound};
@@ -208,14 +209,14 @@ ClientRow row_of(const Context& context, SessionId session, const Principal* pri
                 .role = word_for(principal),
                 .used = engine.used_tube(session),
                 .waiting = engine.is_waiting(session) ? 1U : 0U,
-                .held = engine.held_count(session),
+                .held = engine.queries().held_count(session),
                 .idle = stats::whole_seconds_of(details.idle),
                 .watched = {}};
-  const std::size_t watched = engine.watched_count(session);
+  const std::size_t watched = engine.queries().watched_count(session);
   const std::size_t shown = std::min(watched, kShownWatches);
   for (std::size_t i = 0; i < shown; ++i) {
     if (i > 0) row.watched.push_back(',');
-    row.watched.append(engine.watched_tube(session, i));
+    row.watched.append(engine.queries().watched_tube(session, i));
   }
   if (watched > shown) row.watched.append(",+").append(std::to_string(watched - shown));
   return row;
@@ -270,7 +271,7 @@ Answer list_tubes(Context& context, Operation& operation, const NoArguments&) {
   TubeListCache& tubes = context.service.tube_list_cache();
   if (list == nullptr) {
     const bool may_slice =
-        refreshes * TubeListCache::kPartsPerSlice < context.engine.tube_list_parts();
+        refreshes * TubeListCache::kPartsPerSlice < context.engine.tube_list().parts();
     if (may_slice && !tubes.refresh(context.engine)) {
       ++refreshes;
       return Unfinished{};
@@ -290,12 +291,12 @@ Answer list_tube_used(Context& context, const NoArguments&) {
 
 Answer list_tubes_watched(Context& context, const NoArguments&) {
   return Block{[&engine = context.engine, session = context.session](BlockSink& block) {
-    engine.for_each_watched(session, [&](std::string_view name) { block.item(name); });
+    engine.queries().for_each_watched(session, [&](std::string_view name) { block.item(name); });
   }};
 }
 
 Answer stats_group(Context& context, const GroupArguments& arguments) {
-  const auto group = context.engine.group_info(arguments.name.text);
+  const auto group = context.engine.queries().group_info(arguments.name.text);
   if (!group) return Status{word::kNotFound};
   return Block{[group = *group](BlockSink& block) {
     block.member("name", Text{group.name});

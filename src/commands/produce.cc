@@ -39,10 +39,10 @@ Status reply_to(stats::Counter reason) {
   if (!context.service.log().has_room_for(memory)) return refuse(stats::Counter::put_journal_full);
   if (full) [[unlikely]]
     return refuse(stats::Counter::put_tube_full);
-  if (!context.engine.claim_memory(memory)) return refuse(stats::Counter::put_job_memory);
+  if (!context.engine.memory().claim(memory)) return refuse(stats::Counter::put_job_memory);
   context.body = Bytes::allocate(bytes);
   if (!context.body) {
-    context.engine.return_memory(memory);
+    context.engine.memory().give_back(memory);
     return refuse(stats::Counter::put_job_memory);
   }
   return {.kind = BodyPlan::Kind::accept, .has_text = has_text, .bytes = bytes, .refusal = {}};
@@ -50,7 +50,7 @@ Status reply_to(stats::Counter reason) {
 
 // Returns the reply to a put whose body was accepted, but for which the server no longer has room.
 Status refuse_late(Context& context, std::uint32_t memory, stats::Counter reason) {
-  context.engine.return_memory(memory);
+  context.engine.memory().give_back(memory);
   context.service.counters().count(reason);
   return reply_to(reason);
 }
@@ -110,7 +110,7 @@ template <class Arguments>
 [[gnu::noinline]] Answer put_with_tags(Context& context, std::string_view tube,
                                        const Arguments& arguments) {
   const std::uint32_t memory = claimed_memory(arguments);
-  const bool full = context.engine.is_full(tube);
+  const bool full = context.engine.queries().is_full(tube);
   if (const auto refused = refused_meanwhile(context, memory, full)) return *refused;
   const JobTags tags = tags_of_put(arguments);
   const auto result = context.engine.put_with_tags(
@@ -145,15 +145,16 @@ Answer put(Context& context, const PutArguments& arguments) {
 }
 
 BodyPlan begin_put_in_tube(Context& context, const PutInTubeArguments& arguments) {
-  const bool has_tube = context.engine.has_room_for_tube(arguments.tube.text);
-  return plan_long_put(context, arguments, has_tube, context.engine.is_full(arguments.tube.text));
+  const bool has_tube = context.engine.queries().has_room_for_tube(arguments.tube.text);
+  return plan_long_put(context, arguments, has_tube,
+                       context.engine.queries().is_full(arguments.tube.text));
 }
 
 Answer put_in_tube(Context& context, const PutInTubeArguments& arguments) {
   if (has_tags(arguments)) {
     return put_with_tags(context, arguments.tube.text, arguments);
   }
-  const bool full = context.engine.is_full(arguments.tube.text);
+  const bool full = context.engine.queries().is_full(arguments.tube.text);
   if (const auto refused = refused_meanwhile(context, arguments.size.bytes, full)) return *refused;
   const auto id = context.engine.put_in_tube(context.now, arguments.tube.text,
                                              request_of(context, arguments), context.service);

@@ -24,7 +24,7 @@ void Replies::write_in_other_form(const protocol::Answer& answer) {
   if (writer_ != nullptr) return writer_->write(answer, buffer_);
   const auto tube_of = [this](JobId id) {
     const engine::Engine& engine = service_.engine();
-    return engine.tube_of_held(session_, id).value_or(engine.tube_of(id));
+    return engine.queries().tube_of_held(session_, id).value_or(engine.queries().tube_of(id));
   };
   render_with_tubes(answer, tube_of, buffer_);
 }

@@ -45,7 +45,7 @@ void Service::do_due_work() {
 
 void Service::replace_queue(Time now, const std::function<void(engine::Engine&)>& fill) {
   const Limits limits = engine_->limits();
-  const std::vector<TubePattern> patterns = engine_->policies().patterns();
+  const std::vector<TubePattern> patterns = engine_->queries().policies().patterns();
   engine_.emplace(limits);
   engine_->set_patterns(now, patterns, *this);
   if (!giving_) engine_->set_giving(false, now, *this);
@@ -75,7 +75,8 @@ void Service::set_limits(const Limits& limits, const ConversationLimits& convers
 }
 
 void Service::set_patterns(const std::vector<TubePattern>& patterns) {
-  if (patterns != engine_->policies().patterns()) engine_->set_patterns(now_, patterns, *this);
+  if (patterns != engine_->queries().policies().patterns())
+    engine_->set_patterns(now_, patterns, *this);
 }
 
 void Service::set_giving(bool giving) {

@@ -14,8 +14,8 @@ TubeListCache::Part::Part(Bytes text, std::shared_ptr<std::uint64_t> existing_by
 std::shared_ptr<const TubeListCache::Part> TubeListCache::make(const engine::Engine& engine,
                                                                std::size_t part) const {
   std::string yaml(part == 0 ? protocol::kYamlBegin : std::string_view());
-  engine.for_each_tube(part,
-                       [&](std::string_view name) { protocol::append_yaml_item(name, yaml); });
+  engine.tube_list().for_each(
+      part, [&](std::string_view name) { protocol::append_yaml_item(name, yaml); });
   return std::make_shared<const Part>(Bytes::copy_of(yaml), existing_bytes_);
 }
 
@@ -28,11 +28,11 @@ void TubeListCache::resize(std::size_t parts) {
 }
 
 bool TubeListCache::refresh(const engine::Engine& engine) {
-  resize(engine.tube_list_parts());
+  resize(engine.tube_list().parts());
   std::size_t made = 0;
   for (std::size_t i = 0; i < current_.size(); ++i) {
     Current& current = current_[i];
-    const std::uint64_t change = engine.tube_list_change(i);
+    const std::uint64_t change = engine.tube_list().change(i);
     if (current.change == change) continue;
     if (made++ == kPartsPerSlice) return false;
     if (current.part != nullptr) current_bytes_ -= current.part->text().size();
@@ -44,7 +44,7 @@ bool TubeListCache::refresh(const engine::Engine& engine) {
 
 std::shared_ptr<const TubeListCache::Snapshot> TubeListCache::snapshot(
     const engine::Engine& engine) {
-  if (newest_change_ == engine.tube_list_change()) {
+  if (newest_change_ == engine.tube_list().change()) {
     if (auto newest = newest_.lock()) return newest;
   }
   while (!refresh(engine)) {
@@ -56,7 +56,7 @@ std::shared_ptr<const TubeListCache::Snapshot> TubeListCache::snapshot(
     made->bytes += current.part->text().size();
   }
   newest_ = made;
-  newest_change_ = engine.tube_list_change();
+  newest_change_ = engine.tube_list().change();
   return made;
 }
 

@@ -52,7 +52,7 @@ class TubeListCache {
 
  private:
   struct Current {
-    std::uint64_t change = 0;  // Engine::tube_list_change() when `part` was made
+    std::uint64_t change = 0;  // TubeList::change() when `part` was made
     std::shared_ptr<const Part> part;
   };
 

@@ -113,6 +113,13 @@ class ConcurrencyKeys {
   [[gnu::cold]] void park_blocked(Tube* tube);
   [[gnu::cold]] void park_blocked(const Session& session);
 
+  // In place of Tube::first() where a key may be late. O(log n) for each job that is parked.
+  Job* first_of(Tube& tube, JobState state) {
+    if (state == JobState::ready && has_late()) [[unlikely]]
+      park_blocked(&tube);
+    return tube.first(state);
+  }
+
   // The keys with a job that a client holds.
   std::uint64_t reserved_keys() const { return reserved_keys_; }
 

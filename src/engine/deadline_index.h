@@ -8,7 +8,7 @@
 // - pauses: paused tubes, by the end of the pause
 // - rates: tubes that have given all jobs that their rate allows, by the time of the next
 // - TTRs: open sessions that hold jobs, by the first TTR to pass, and the session of the past
-//   (engine/recorded_reservations.cc)
+//   (engine/recorded_reservations.h)
 // - waits: waiting sessions whose wait ends by time, at its limit or, in a reserve, when a job that
 //   the session holds comes into the last second of its TTR
 //

@@ -1,9 +1,9 @@
 // Expiries: when jobs expire, by the time to live of a tag or of the policy of their tube.
 //
 // The time when a job expires is worked out when it comes into a tube and when it comes to rest. A
-// job that is reserved or buried then stays as it is. So a heap of all jobs that expire is enough:
-// Lives::end_due() takes the due jobs from it, a slice in each tick. While that is late, a tube
-// whose next job has expired is withheld.
+// job that is reserved or buried then stays as it is. So a heap of all jobs that
+// expire is enough: Lives::end_due() takes the due jobs from it, a slice in each tick. While that
+// is late, a tube whose next job has expired is withheld.
 #pragma once
 
 #include <vector>

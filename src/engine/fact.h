@@ -15,7 +15,7 @@
 //   the time; a replay at a later time finds the job ready, the tube not paused or the key free.
 // - Facts name jobs by id and tubes by name. A tube exists in a replay if a job or a pause needs
 //   it.
-// - Engine::visit_durable() emits a minimal list of facts for a given state. It may replace all
+// - DurableState::visit() emits a minimal list of facts for a given state. It may replace all
 //   facts before it.
 #pragma once
 
@@ -125,7 +125,7 @@ struct PolicySet {
 
 // A session holds the job until that time, or for a shorter time. The job's next Placed, Removed or
 // Moved ends this, and a Flushed of its tube. Emitted only if reservations are recorded
-// (Engine::record_reservations).
+// (RecordedReservations::record_to).
 struct Held {
   JobId id = 0;
   Time until;

@@ -11,64 +11,54 @@ namespace {
 // wait for a commit must not wait for it either.
 constexpr std::uint32_t kRemovalShare = 8;
 
+bool has_jobs(const Tube* tube) {
+  return tube != nullptr && tube->job_count() > 0;
+}
+
 }  // namespace
 
 std::uint64_t Engine::flush(Time now, std::string_view tube, Output& out) {
-  const bool had_jobs = has_jobs(tube);
+  const bool had_jobs = has_jobs(parts_.tubes.find(tube));
   const std::uint64_t count = flushes_.flush(now, tube, out);
-  if (had_jobs) jobs_were_flushed(now, out);
+  if (had_jobs) dispatcher_.jobs_were_flushed(now, out);
   return count;
 }
 
 std::optional<std::uint64_t> Engine::truncate(Time now, std::string_view tube, Output& out) {
-  const bool had_jobs = has_jobs(tube);
+  const bool had_jobs = has_jobs(parts_.tubes.find(tube));
   const auto count = flushes_.truncate(now, tube, out);
-  if (had_jobs) jobs_were_flushed(now, out);
+  if (had_jobs) dispatcher_.jobs_were_flushed(now, out);
   return count;
-}
-
-bool Engine::has_jobs(std::string_view name) const {
-  const Tube* tube = tubes_.find(name);
-  return tube != nullptr && tube->job_count() > 0;
-}
-
-void Engine::jobs_were_flushed(Time now, Output& out) {
-  job_waiters_.jobs_were_flushed(jobs_, out);
-  serve_waiting(now, out);
 }
 
 // Step 4.
 void Engine::remove_pending(Time now, FactSink& log, Output& out) {
-  std::uint32_t left = std::max(limits_.work_per_turn / kRemovalShare, 1U);
+  std::uint32_t left = std::max(parts_.limits.work_per_turn / kRemovalShare, 1U);
   for (; left > 0 && has_removals(now); --left) flushes_.remove_next(log);
-  serve_waiting(now, out);
-}
-
-Slices Engine::begin_flush(std::string_view name, JobState state, std::uint64_t bound) const {
-  return slices(name, state, bound);
+  dispatcher_.serve_waiting(now, out);
 }
 
 std::uint32_t Engine::flush_slice(Time now, Slices& flush, FactSink& log, Output& out) {
-  Tube* tube = tubes_.find(flush.tube);
+  Tube* tube = parts_.tubes.find(flush.tube);
   std::uint32_t removed = 0;
-  for (std::uint32_t work = 0; flush.left > 0 && work < limits_.work_per_turn; ++work) {
+  for (std::uint32_t work = 0; flush.left > 0 && work < parts_.limits.work_per_turn; ++work) {
     // Other sessions may have taken jobs since the last slice.
-    Job* job = tube == nullptr ? nullptr : first_of(tube, flush.state);
+    Job* job = tube == nullptr ? nullptr : parts_.concurrency_keys.first_of(*tube, flush.state);
     if (job == nullptr) {
       flush.left = 0;
       break;
     }
     const JobId id = job->id;
     const bool exists = !job->truncated();
-    removal_.erase(job, exists ? static_cast<FactSink&>(out) : log);
+    parts_.removal.erase(job, exists ? static_cast<FactSink&>(out) : log);
     if (!exists) continue;
     JobRemoval::count_deleted(*tube, 1);
-    job_waiters_.job_has_ended(id, Notice::Kind::deleted, out);
+    parts_.job_waiters.job_has_ended(id, Notice::Kind::deleted, out);
     --flush.left;
     ++removed;
   }
-  serve_waiting(now, out);
-  if (tube != nullptr) registry_.remove_if_unwanted(now, tube);
+  dispatcher_.serve_waiting(now, out);
+  if (tube != nullptr) parts_.registry.remove_if_unwanted(now, tube);
   return removed;
 }
 

@@ -2,14 +2,12 @@
 
 #include <utility>
 
-#include "engine/job_removal.h"
-
 namespace tubed::engine {
 
 std::uint64_t Flushes::flush(Time now, std::string_view name, FactSink& out) {
-  Tube* tube = tubes_.find(name);
+  Tube* tube = parts_.tubes.find(name);
   if (tube == nullptr || tube->job_count() == 0) {
-    if (unique_keys_.flush(name)) out.fact(Flushed{.tube = name});
+    if (parts_.unique_keys.flush(name)) out.fact(Flushed{.tube = name});
     return 0;
   }
   limit(*tube, out);
@@ -17,23 +15,23 @@ std::uint64_t Flushes::flush(Time now, std::string_view name, FactSink& out) {
   for (JobHistory* held = tube->reserved.first(); held != nullptr; held = JobList::next(held)) {
     if (held->job->truncated()) --count;
   }
-  finish(now, moves_.take_all_jobs(tube), count, out);
+  finish(now, parts_.moves.take_all_jobs(tube), count, out);
   return count;
 }
 
 std::optional<std::uint64_t> Flushes::truncate(Time now, std::string_view name, FactSink& out) {
-  Tube* tube = tubes_.find(name);
+  Tube* tube = parts_.tubes.find(name);
   if (tube == nullptr) return std::nullopt;
   if (tube->job_count() == 0) return flush(now, name, out);
   for (JobHistory* held = tube->reserved.first(); held != nullptr; held = JobList::next(held)) {
     Job& job = *held->job;
     job.resting_state = JobState::reserved;
     if (job.groups() == nullptr) continue;
-    groups_.remove(job);  // a restart would not know it as a member either
-    tag_records_.drop_empty(job);
+    parts_.groups.remove(job);  // a restart would not know it as a member either
+    parts_.tag_records.drop_empty(job);
   }
   limit(*tube, out);
-  FlushedBatch batch = moves_.take_jobs_at_rest(tube);
+  FlushedBatch batch = parts_.moves.take_jobs_at_rest(tube);
   const std::uint64_t count = batch.size();
   finish(now, std::move(batch), count, out);
   return count;
@@ -49,10 +47,10 @@ void Flushes::limit(const Tube& tube, FactSink& out) {
 void Flushes::finish(Time now, FlushedBatch batch, std::uint64_t count, FactSink& out) {
   Tube* tube = batch.tube;
   JobRemoval::count_deleted(*tube, count);
-  unique_keys_.flush(tube->name);
+  parts_.unique_keys.flush(tube->name);
   add(std::move(batch));
   out.fact(Flushed{.tube = tube->name});
-  registry_.remove_if_unwanted(now, tube);
+  parts_.registry.remove_if_unwanted(now, tube);
 }
 
 void Flushes::add(FlushedBatch batch) {
@@ -62,26 +60,26 @@ void Flushes::add(FlushedBatch batch) {
   for (JobHistory* held = tube->reserved.first(); held != nullptr; held = JobList::next(held)) {
     held->job->epoch = tube->epoch;  // truncated, and still in the tube
   }
-  flushed_.add(std::move(batch));
+  parts_.flushed.add(std::move(batch));
 }
 
 void Flushes::remove_job(FactSink& out) {
-  const JobId id = flushed_.next()->id;
-  forget(flushed_.next());
+  const JobId id = parts_.flushed.next()->id;
+  forget(parts_.flushed.next());
   out.fact(Removed{.id = id});
 }
 
 void Flushes::forget(Job* job) {
   const JobId id = job->id;
   const bool parked = job->concurrency() != nullptr && job->concurrency()->parked;
-  if (job->tags() != nullptr) tags_.free(*job);
-  flushed_.erase(job, parked);  // and its tube, if that was removed and this is its last job
-  memory_.give_back(job->body.size());
-  jobs_.remove(id);
+  if (job->tags() != nullptr) parts_.tags.free(*job);
+  parts_.flushed.erase(job, parked);  // and its tube, if that was removed and this is its last job
+  parts_.memory.give_back(job->body.size());
+  parts_.jobs.remove(id);
 }
 
 void Flushes::remove_next(FactSink& log) {
-  if (flushed_.empty()) return unique_keys_.end_next(log);
+  if (parts_.flushed.empty()) return parts_.unique_keys.end_next(log);
   remove_job(log);
 }
 

@@ -308,61 +308,61 @@ std::uint64_t check_flushed(const FlushedJobs& flushed) {
 }  // namespace
 
 void Engine::check_invariants() const {
-  TUBED_ASSERT(serve_queue_.empty());
-  check_tube_metrics(tubes_, tube_metrics_, flushed_);
-  deadlines_.check_invariants();
-  expiries_.check_invariants();
+  TUBED_ASSERT(parts_.serve_queue.empty());
+  check_tube_metrics(parts_.tubes, parts_.tube_metrics, parts_.flushed);
+  parts_.deadlines.check_invariants();
+  parts_.expiries.check_invariants();
 
-  const Census census = take_census(jobs_, TagRecords::kTagBytes, TagRecords::kLifeBytes);
-  TUBED_ASSERT(census.states == moves_.counts());
-  TUBED_ASSERT(census.flushed == check_flushed(flushed_));
+  const Census census = take_census(parts_.jobs, TagRecords::kTagBytes, TagRecords::kLifeBytes);
+  TUBED_ASSERT(census.states == parts_.moves.counts());
+  TUBED_ASSERT(census.flushed == check_flushed(parts_.flushed));
   std::uint64_t in_tubes = 0;
   std::uint64_t watching = 0;
   std::uint64_t users = 0;
-  for (const auto& tube : tubes_.all()) {
-    check_tube(*tube, tube.get() == registry_.default_tube(), giving_);
-    TUBED_ASSERT(tubes_.find(tube->name) == tube.get());
-    TUBED_ASSERT(tubes_.all()[tube->list_index] == tube);
-    TUBED_ASSERT(tubes_.at(tube->index) == tube.get());
-    TUBED_ASSERT(tubes_.giving().contains(tube->index) == tube->gives_jobs());
+  for (const auto& tube : parts_.tubes.all()) {
+    check_tube(*tube, tube.get() == parts_.registry.default_tube(), choice_.is_giving());
+    TUBED_ASSERT(parts_.tubes.find(tube->name) == tube.get());
+    TUBED_ASSERT(parts_.tubes.all()[tube->list_index] == tube);
+    TUBED_ASSERT(parts_.tubes.at(tube->index) == tube.get());
+    TUBED_ASSERT(parts_.tubes.giving().contains(tube->index) == tube->gives_jobs());
     in_tubes += tube->job_count();
     watching += tube->watching_count;
     users += tube->using_count;
   }
-  TUBED_ASSERT(in_tubes + census.flushed == jobs_.size());
-  TUBED_ASSERT(watching == watch_count_ && users == counts_.sessions);
+  TUBED_ASSERT(in_tubes + census.flushed == parts_.jobs.size());
+  TUBED_ASSERT(watching == parts_.watch_lists.size() && users == parts_.counts.sessions);
 
   std::size_t giving = 0;
-  for (const auto& tube : tubes_.all()) giving += tube->gives_jobs() ? 1 : 0;
-  TUBED_ASSERT(tubes_.giving().count() == giving);
+  for (const auto& tube : parts_.tubes.all()) giving += tube->gives_jobs() ? 1 : 0;
+  TUBED_ASSERT(parts_.tubes.giving().count() == giving);
 
   std::uint64_t open = 0;
   std::uint64_t waiting = 0;
   std::uint64_t waiting_for_jobs = 0;
   std::uint64_t held = 0;
-  sessions_.for_each([&](const Session& session) {
-    check_session(session, limits_.short_watch_list);
+  parts_.sessions.for_each([&](const Session& session) {
+    check_session(session, parts_.limits.short_watch_list);
     if (session.open) ++open;
     if (session.waiting) ++(session.awaited == 0 ? waiting : waiting_for_jobs);
     held += session.held.size();
   });
-  check_session(sessions_.past(), limits_.short_watch_list);
-  held += sessions_.past().held.size();
-  TUBED_ASSERT(open == counts_.sessions && waiting == counts_.waiting);
+  check_session(parts_.sessions.past(), parts_.limits.short_watch_list);
+  held += parts_.sessions.past().held.size();
+  TUBED_ASSERT(open == parts_.counts.sessions && waiting == dispatcher_.waiting());
   std::uint64_t job_waiters = 0;
-  job_waiters_.for_each([&](JobId id, const Session& session) {
-    const Job* job = jobs_.find_present(id);
+  parts_.job_waiters.for_each([&](JobId id, const Session& session) {
+    const Job* job = parts_.jobs.find_present(id);
     TUBED_ASSERT(session.awaited == id && job != nullptr && job->state != JobState::buried);
     ++job_waiters;
   });
-  TUBED_ASSERT(job_waiters == waiting_for_jobs && job_waiters == job_waiters_.size());
+  TUBED_ASSERT(job_waiters == waiting_for_jobs && job_waiters == parts_.job_waiters.size());
   TUBED_ASSERT(held == census.states.reserved);
-  unique_keys_.check_invariants();
-  check_concurrency(jobs_, concurrency_keys_);
-  check_groups(jobs_, groups_);
-  TUBED_ASSERT(census.unique == unique_keys_.keys_of_jobs());
-  TUBED_ASSERT(memory_.bytes() >=
-               jobs_.size() * job_memory(0) + census.memory + unique_keys_.memory());
+  parts_.unique_keys.check_invariants();
+  check_concurrency(parts_.jobs, parts_.concurrency_keys);
+  check_groups(parts_.jobs, parts_.groups);
+  TUBED_ASSERT(census.unique == parts_.unique_keys.keys_of_jobs());
+  TUBED_ASSERT(parts_.memory.bytes() >= parts_.jobs.size() * JobMemory::cost_of(0) + census.memory +
+                                            parts_.unique_keys.memory());
 }
 
 }  // namespace tubed::engine

@@ -265,6 +265,7 @@ struct Tube {
   bool paused() const { return pause_index != kNotInHeap; }
   bool gives_jobs() const { return !paused() && withheld == 0 && !ready.empty(); }
   bool can_serve() const { return !waiting.empty() && gives_jobs(); }
+  bool is_full() const { return rules != nullptr && rules->is_full(job_count()); }
   std::size_t job_count() const {
     return ready.size() + parked.size() + delayed.size() + buried.size() + reserved.size();
   }
@@ -316,7 +317,7 @@ struct Session {
   std::unique_ptr<IndexSet> watched;  // indexes of the tubes of a long watch list; else null
   DeadlineHeap held;                  // its reserved jobs, by the end of their TTR
   bool open = false;
-  bool past = false;      // the session of the past (engine/recorded_reservations.cc)
+  bool past = false;      // the session of the past (engine/recorded_reservations.h)
   bool producer = false;  // has ever put
   bool worker = false;    // has ever reserved
   bool waiting = false;   // in a reserve, or for the end of a job
@@ -331,6 +332,8 @@ struct Session {
   std::uint32_t wait_index = kNotInHeap;  // in DeadlineIndex, while its wait ends by time
 
   bool weighted() const { return mode != ReserveMode::fifo; }
+  // True if it may act on a reserved job: any session may act for the session of the past.
+  bool may_act_on(const Job& job) const { return job.holder() == this || job.holder()->past; }
 };
 
 }  // namespace tubed::engine

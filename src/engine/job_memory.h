@@ -9,18 +9,22 @@
 
 #include "engine/job.h"
 #include "engine/job_table.h"
+#include "engine/types.h"
 
 namespace tubed::engine {
 
 class JobMemory {
  public:
+  // `limits` outlives it.
+  explicit JobMemory(const Limits& limits) : limits_(limits) {}
+
   // The bytes that a job with a body of this size counts as.
   static constexpr std::uint64_t cost_of(std::uint32_t bytes) { return kOverheadBytes + bytes; }
 
-  // False: the job would exceed `limit`, and nothing was claimed. O(1).
-  bool claim(std::uint32_t bytes, std::uint64_t limit) {
+  // Returns false and claims nothing if the job would exceed the limit. O(1).
+  bool claim(std::uint32_t bytes) {
     const std::uint64_t cost = cost_of(bytes);
-    if (bytes_ + cost > limit) {
+    if (!has_room_for(cost)) {
       refused_ = cost;
       return false;
     }
@@ -41,18 +45,22 @@ class JobMemory {
   }
 
   // True if the last claim was refused and would be refused again.
-  bool is_short(std::uint64_t limit) const { return refused_ != 0 && bytes_ + refused_ > limit; }
+  bool is_short() const { return refused_ != 0 && !has_room_for(refused_); }
+  bool has_room_for(std::uint64_t bytes) const {
+    return bytes_ + bytes <= limits_.job_memory_bytes;
+  }
   // The bytes of all jobs and of all bodies that are still arriving.
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  // The cost of a job beside its body: its record and its history, its heap entry, its place in the
-  // job table, its body's header, and the rounding of sizes. A job without a history takes 80 bytes
-  // less. A job that has outlived all its neighbours in the table takes 150 bytes more.
+  // The cost of a job beside its body: its record and its history, its heap entry, its place in
+  // the job table, its body's header, and the rounding of sizes. A job without a history takes 80
+  // bytes less. A job that has outlived all its neighbours in the table takes 150 bytes more.
   static constexpr std::uint64_t kOverheadBytes = sizeof(Job) + sizeof(JobHistory) +
                                                   sizeof(ReadyKey) + sizeof(void*) +
                                                   JobTable::kBytesPerJob + 16;
 
+  const Limits& limits_;
   std::uint64_t bytes_ = 0;
   std::uint64_t refused_ = 0;  // the cost of the last claim if it was refused, else 0
 };

@@ -172,6 +172,14 @@ bool Lives::keeps_attempts(const Job& job) const {
   return is_limited && records_.has_memory_for_life(job);
 }
 
+void Lives::kick(Job* job, Output& out) {
+  ++job->history().counters.kicks;
+  if (governs(*job)) [[unlikely]]
+    renew(*job);
+  moves_.make_ready(job);
+  emit_placed(*job, out);
+}
+
 bool Lives::renew(Job& job) {
   JobMarks before = marks_of(job);
   const bool was_dead = !before.dead_from.empty();

@@ -55,6 +55,8 @@ class Lives {
   // A client kicks or moves a governed job, which may be in another tube now. True: its marks have
   // changed.
   [[gnu::cold]] bool renew(Job& job);
+  // A client kicks a job, which becomes ready.
+  void kick(Job* job, Output& out);
   // Ends up to `budget` jobs that have expired.
   void end_due(Time now, std::uint32_t budget, Output& out);
 

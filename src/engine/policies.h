@@ -1,8 +1,8 @@
 // Policies: the policies of all tubes, whether the tubes exist or not.
 //
 // A value comes from a client (tube-policy), which is durable, or else from the settings, where a
-// pattern names the tubes: the first pattern that matches a name gives its values, all of them. A
-// key without a value has its default.
+// pattern names the tubes: the first pattern that matches a name gives all its values. A key
+// without a value has its default.
 #pragma once
 
 #include <cstddef>

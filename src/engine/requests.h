@@ -47,6 +47,13 @@ struct Slices {
   std::uint64_t left = 0;  // jobs; 0: done
 };
 
+// Where a job that is moved rests then.
+struct NewPlace {
+  Priority priority = 0;
+  TimeSpan delay;  // 0: ready
+};
+enum class MoveResult : std::uint8_t { moved, not_found, too_many_tubes, tube_full };
+
 // A page of a list of jobs.
 struct JobPage {
   std::vector<JobId> jobs;

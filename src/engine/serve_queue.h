@@ -9,7 +9,8 @@
 //    and the session gets the next arrival number.
 // 3. A change that makes a job ready, or ends a pause, pushes the tube into this queue if a session
 //    waits for it (ServeQueue::push).
-// 4. At the end of the same call Engine::serve_waiting() empties the queue. It takes the tube whose
+// 4. At the end of the same call Dispatcher::serve_waiting() empties the queue. It takes the tube
+// whose
 //    first waiting session arrived before those of the other tubes. That session gets the best
 //    ready job of all tubes that it watches, which may be in another tube. It leaves all waiting
 //    lists, and a notice carries its answer.

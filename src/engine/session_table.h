@@ -58,7 +58,7 @@ class SessionTable {
     closing_.pop_back();
   }
 
-  // The session of the past (engine/recorded_reservations.cc). It has no id and is never open.
+  // The session of the past (engine/recorded_reservations.h). It has no id and is never open.
   Session& past() { return past_; }
   const Session& past() const { return past_; }
 

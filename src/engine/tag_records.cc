@@ -88,7 +88,7 @@ bool TagRecords::has_memory_for_life(const Job& job) const {
   std::uint64_t bytes = job.tube->name.size();
   if (job.tags() == nullptr) bytes += kTagBytes;
   if (job.life() == nullptr) bytes += kLifeBytes;
-  return memory_.bytes() + bytes <= limits_.job_memory_bytes;
+  return memory_.has_room_for(bytes);
 }
 
 void TagRecords::free_life(Job& job) {

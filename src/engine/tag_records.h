@@ -22,8 +22,7 @@ class TagRecords {
       sizeof(LifeRecord) + sizeof(DeadlineKey) + sizeof(void*) + 16;
 
   // They outlive it. `extended` becomes true with the first life.
-  TagRecords(const Limits& limits, JobMemory& memory, bool& extended)
-      : limits_(limits), memory_(memory), extended_(extended) {}
+  TagRecords(JobMemory& memory, bool& extended) : memory_(memory), extended_(extended) {}
 
   // Each is O(1).
 
@@ -40,7 +39,6 @@ class TagRecords {
   void drop_empty(Job& job);
 
  private:
-  const Limits& limits_;
   JobMemory& memory_;
   bool& extended_;
 };

@@ -33,8 +33,8 @@ class Tags {
   // The job, which was added just now, has these tags. Precondition: the key is free, and the
   // memory of the tags (tags_memory()) was claimed. O(log n).
   [[gnu::cold]] void set(Job& job, const JobTags& tags);
-  // The job is about to be removed, and may be flushed. Its memory is then that of its body alone.
-  // O(log n).
+  // Frees the tags of a job that is about to be removed, and may be flushed. Afterwards it counts
+  // as its body alone. O(log n).
   [[gnu::cold]] void free(Job& job);
 
  private:

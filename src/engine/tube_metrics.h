@@ -1,4 +1,5 @@
-// TubeMetrics: counters and gauges of one tube for the metrics; TubeMetricsRegistry: all of them.
+// TubeMetrics: counters and gauges of one tube for the metrics. TubeMetricsRegistry owns the
+// records.
 //
 // A tube is removed when it is empty, and its counters in stats-tube begin at 0 again when it is
 // created again. A metric must not do that, so metrics live longer than tubes:

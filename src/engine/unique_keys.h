@@ -78,14 +78,14 @@ class UniqueKeys {
   UniqueKey* taken(Time now, std::string_view tube, std::string_view key, FactSink& out);
   // Adds a key that belongs to the job or to a cooldown. Another job or cooldown that has it no
   // longer has it: two have one key only after a salvage, which may have lost a `Removed`.
-  // Precondition: the memory of the key was claimed; that of the tube's record is not, since a put
-  // need not know whether the tube has one. The same cost; O(log tubes), amortised, if the key
-  // follows the key that was added to the tube before.
+  // Precondition: the memory of the key was claimed. The memory of the tube's record is not, since
+  // a put need not know whether the tube has a record. The same cost; O(log tubes), amortised, if
+  // the key follows the key that was added to the tube before.
   UniqueKey* add(std::string_view tube, std::string_view key, JobId id);
   // The job is about to be removed, and may be flushed. O(log tubes + log keys + log cooldowns).
   void remove(Job& job);
-  // The job is about to move. False: its key is taken there, or it has none; it has none from now
-  // on. The same cost.
+  // Moves the key of a job that is about to move. Returns false if the job has no key, or if the
+  // key is taken there; the job then loses it. The same cost.
   bool move(Time now, Job& job, std::string_view to, FactSink& out);
   // The job is about to be deleted. False: its key has no cooldown. O(log cooldowns).
   bool begin_cooldown(Time now, Job& job);

@@ -350,7 +350,7 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
       return http_response(busy("Another request uses the reservation."));
     if (taken.found == Reservations::Found::none)
       return http_response(api::problem_of(protocol::word::kNotFound));
-    const auto job = service_.engine().job_info(service_.now(), taken.job);
+    const auto job = service_.engine().queries().job_info(service_.now(), taken.job);
     made.options.token = token;
     made.options.held = api::HeldJob{.id = taken.job, .priority = job ? job->priority : 0};
     made.reserved = taken.client;

@@ -33,7 +33,7 @@ std::string Reservations::make_token() {
 }
 
 void Reservations::keep(const std::string& token, const ApiClient& client) {
-  const std::vector<JobId> held = service_.engine().held_jobs(client.client->session());
+  const std::vector<JobId> held = service_.engine().queries().held_jobs(client.client->session());
   if (token.empty() || held.empty()) {
     by_token_.erase(token);
     return close(client);

@@ -215,7 +215,7 @@ void ClusterMember::stop_serving() {
   serves_ = false;
   leadership_.reset();
   log_.detach();
-  parts_.service.engine().record_reservations(nullptr);
+  parts_.service.engine().recorded_reservations().record_to(nullptr);
   parts_.clients.close_all("this node does not lead any more");
   log_.forget_pending();
   host_.role_changed();
@@ -433,7 +433,8 @@ const stats::ClusterState& ClusterMember::state() {
   state_.fetches = transfers_.installed();
   state_.leases_lost =
       past_leases_lost_ + (serves_ ? node_->replica().log().leases_lost() : std::uint64_t{0});
-  state_.held_over = serves_ ? parts_.service.engine().held_over_count() : 0;
+  state_.held_over =
+      serves_ ? parts_.service.engine().recorded_reservations().held_over_count() : 0;
   if (node_ != nullptr) {
     describe_node(node_->node(), node_->replica().applied().index, state_);
     state_.raft_log_full = node_->raft_log_full();

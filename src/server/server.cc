@@ -202,7 +202,7 @@ void Server::on_accept_error(const std::string& reason, std::uint64_t refused) {
 }
 
 void Server::tick_ended() {
-  heap_.update(service_.engine().memory_bytes());
+  heap_.update(service_.engine().memory().bytes());
   // Only the metrics show how long ticks take, and reading the clock costs something in each.
   if (admin_http_.is_listening())
     service_.counters().add_tick(os::monotonic_now() - service_.tick_time());

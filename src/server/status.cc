@@ -18,7 +18,7 @@ std::string_view state(const commands::Service& service, const Lifecycle& lifecy
   if (lifecycle.stopping()) return "stopping";
   if (service.draining()) return "draining";
   if (service.log().stats().full) return "refusing puts, the journal has no space";
-  if (service.engine().memory_is_short()) return "refusing puts, limits.job_memory is reached";
+  if (service.engine().memory().is_short()) return "refusing puts, limits.job_memory is reached";
   return service.host().cluster() == nullptr ? "serving" : "leading";
 }
 

@@ -139,7 +139,7 @@ Result<void> JournalOwner::recover(const Settings& settings) {
   if (replication_ == nullptr) {
     service_.engine().end_replay();
     // A server that was in a cluster has left reservations of clients that are not connected.
-    service_.engine().hold_over(service_.now());
+    service_.engine().recorded_reservations().hold_over(service_.now());
   }
   journal_ = TRY(journal::Journal::open(*storage_, *this, options(settings), std::move(found)));
   if (replication_ == nullptr) service_.set_log(*journal_);
@@ -227,12 +227,12 @@ void JournalOwner::report_full(bool full, const std::string& reason) {
 
 bool JournalOwner::describe_job(JobId id, FactSink& sink) {
   if (replication_ != nullptr && !replication_->is_settled(id)) return false;
-  service_.engine().describe(describing_time(), id, sink);
+  service_.engine().durable_state().describe(describing_time(), id, sink);
   return true;
 }
 
 void JournalOwner::describe_delay(JobId id, FactSink& sink) {
-  service_.engine().describe_delay(describing_time(), id, sink);
+  service_.engine().durable_state().describe_delay(describing_time(), id, sink);
 }
 
 }  // namespace tubed::serving

@@ -417,7 +417,7 @@ bool MetricsPage::append_piece(Time now, std::size_t bytes, std::string& text) {
 // here.
 bool MetricsPage::make_more(Time now, std::size_t bytes) {
   buffer_.erase(0, std::exchange(taken_, 0));
-  const engine::TubeMetricsRegistry& registry = engine_.tube_metrics();
+  const engine::TubeMetricsRegistry& registry = engine_.queries().tube_metrics();
   const Limits& limits = engine_.limits();
   std::size_t left = kTubesAtOnce;
   for (TubeFamily family; family_at(family_, family); family = {}) {

@@ -3,7 +3,7 @@
 namespace tubed::test_mode {
 
 Snapshot::Snapshot(const engine::Engine& engine, Time now) : now_(now) {
-  engine.visit_durable(now, *this);
+  engine.durable_state().visit(now, *this);
 }
 
 void Snapshot::fact(const Fact& fact) {

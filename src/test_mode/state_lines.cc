@@ -86,7 +86,8 @@ Json policy_line(std::string_view tube, std::string_view key, std::string_view v
 Json connection_line(const engine::Engine& engine, SessionId session,
                      std::map<SessionId, std::vector<Json>>& holds) {
   std::vector<Json> watched;
-  engine.for_each_watched(session, [&](std::string_view tube) { watched.emplace_back(tube); });
+  engine.queries().for_each_watched(session,
+                                    [&](std::string_view tube) { watched.emplace_back(tube); });
   Json line{{"connection", connection_name(session)}, {"used", engine.used_tube(session)}};
   line["watched"] = Json::array(std::move(watched));
   line["holds"] = Json::array(std::move(holds[session]));
@@ -104,7 +105,7 @@ void set_marks(Json& line, const JobMarks& marks) {
 }
 
 Json job_line(const engine::Engine& engine, Time now, JobId id) {
-  const engine::JobInfo info = *engine.job_info(now, id);
+  const engine::JobInfo info = *engine.queries().job_info(now, id);
   const bool delayed = info.state == JobState::delayed;
   // Rounded up: a delayed job stays delayed.
   constexpr std::chrono::seconds kSecond{1};
@@ -122,9 +123,9 @@ Json job_line(const engine::Engine& engine, Time now, JobId id) {
                 .buries = info.counters.buries,
                 .kicks = info.counters.kicks,
                 .tags = text_of(info.tags),
-                .body = std::string(engine.peek(id)->body.view())};
+                .body = std::string(engine.queries().peek(id)->body.view())};
   Json line = json::as_json(job);
-  if (const auto holder = engine.holder_of(id)) line["holder"] = connection_name(*holder);
+  if (const auto holder = engine.queries().holder_of(id)) line["holder"] = connection_name(*holder);
   if (delayed || info.state == JobState::reserved) line[kTimeLeft] = milliseconds(info.time_left);
   if (info.tags.ttr_short_by_ms > 0) {
     line[kTtr] = milliseconds(TimeSpan{info.ttr, info.tags.ttr_short_by_ms});
@@ -309,8 +310,8 @@ std::uint32_t memory_of(const LoadedJob& job) {
 // Claims the memory of all jobs, or claims nothing and fails.
 bool claim_all(const Loaded& loaded, engine::Engine& engine) {
   for (std::size_t i = 0; i < loaded.jobs.size(); ++i) {
-    if (engine.claim_memory(memory_of(loaded.jobs[i]))) continue;
-    while (i-- > 0) engine.return_memory(memory_of(loaded.jobs[i]));
+    if (engine.memory().claim(memory_of(loaded.jobs[i]))) continue;
+    while (i-- > 0) engine.memory().give_back(memory_of(loaded.jobs[i]));
     return false;
   }
   return true;
@@ -319,10 +320,11 @@ bool claim_all(const Loaded& loaded, engine::Engine& engine) {
 bool has_room_for(const std::vector<LoadedPolicy>& policies, const engine::Engine& engine) {
   std::set<std::pair<std::string_view, PolicyKey>> added;
   for (const LoadedPolicy& policy : policies) {
-    const bool is_set = engine.policies().is_set(policy.tube, policy.key);
+    const bool is_set = engine.queries().policies().is_set(policy.tube, policy.key);
     if (!is_set) added.emplace(policy.tube, policy.key);
   }
-  return added.empty() || engine.policies().count() + added.size() <= engine.limits().policies;
+  return added.empty() ||
+         engine.queries().policies().count() + added.size() <= engine.limits().policies;
 }
 
 // Decides which jobs are held.
@@ -332,7 +334,7 @@ void hold_jobs(std::vector<LoadedJob>& jobs, const engine::Engine& engine) {
     if (const JobTags tags = tags_of(job); !tags.group.empty()) loaded.emplace(tags.group);
   }
   const auto has_members = [&](std::string_view group) {
-    const auto info = engine.group_info(group);
+    const auto info = engine.queries().group_info(group);
     return loaded.contains(group) || (info && info->members.total() > 0);
   };
   for (LoadedJob& job : jobs) {
@@ -355,7 +357,7 @@ void add(const LoadedJob& job, commands::Service& service) {
                                                           : JobState::ready;
   const Time until = job.held ? kNever : delayed ? now + job.delay : Time();
   service.engine().add_job(now,
-                           {.id = std::max(record.id, service.engine().next_id()),
+                           {.id = std::max(record.id, service.engine().queries().next_id()),
                             .tube = record.tube,
                             .ttr = job.ttr.seconds,
                             .created = now - std::chrono::seconds(record.age_seconds),
@@ -390,20 +392,21 @@ std::string dump(const commands::Service& service, std::uint64_t clock_milliseco
   std::string text;
   const auto append = [&](const Json& line) { text.append(json::to_line(line)).push_back('\n'); };
   append({{"clock_ms", clock_milliseconds}, {"draining", service.draining()}});
-  engine.for_each_tube(
-      [&](std::string_view tube) { append(tube_line(*engine.tube_info(service.now(), tube))); });
-  engine.policies().for_each(
+  engine.tube_list().for_each([&](std::string_view tube) {
+    append(tube_line(*engine.queries().tube_info(service.now(), tube)));
+  });
+  engine.queries().policies().for_each(
       [&](std::string_view tube, std::string_view key, std::string_view value) {
         append(policy_line(tube, key, value));
       });
   std::map<SessionId, std::vector<Json>> holds;
-  engine.for_each_job([&](JobId id) {
-    if (const auto holder = engine.holder_of(id)) holds[*holder].emplace_back(id);
+  engine.queries().for_each_job([&](JobId id) {
+    if (const auto holder = engine.queries().holder_of(id)) holds[*holder].emplace_back(id);
   });
   for (const commands::Conversation* one : service.conversations().all()) {
     if (one != nullptr) append(connection_line(engine, one->session(), holds));
   }
-  engine.for_each_job([&](JobId id) { append(job_line(engine, service.now(), id)); });
+  engine.queries().for_each_job([&](JobId id) { append(job_line(engine, service.now(), id)); });
   return text;
 }
 

@@ -94,7 +94,7 @@ void TestMode::recovered() {
     if (added != nullptr) learn_rest(added->id, {added->counters, is_held(added->place)});
     if (const auto* key = std::get_if<Remembered>(&fact)) cooldowns_.insert(key->id);
   });
-  service_.engine().visit_durable(service_.now(), learn);
+  service_.engine().durable_state().visit(service_.now(), learn);
 }
 
 std::span<const Command> TestMode::verbs() const {
@@ -229,7 +229,7 @@ void TestMode::replace_queue(Time now, const Snapshot* snapshot) {
         log.fact(PolicySet{.tube = policy->tube, .key = policy->key, .value = kNoPolicyValue});
       }
     });
-    service_.engine().visit_durable(service_.now(), undo);
+    service_.engine().durable_state().visit(service_.now(), undo);
     while (service_.engine().has_removals(service_.now())) {
       service_.engine().remove_pending(service_.now(), log, service_);
     }
@@ -407,7 +407,7 @@ Answer TestMode::run(const Command& row, Context& context, const ArgumentStorage
   }
   if (!commands::in_progress(operation) && context.session != control_) {
     if (const auto fault = faults_.take(row.name)) {
-      if (context.body) service_.engine().return_memory(row.claimed(storage));
+      if (context.body) service_.engine().memory().give_back(row.claimed(storage));
       return meet(*fault, context, operation);
     }
   }
@@ -431,7 +431,8 @@ BodyPlan TestMode::begin_body(const Command& row, Context& context,
   const auto fault = faults_.peek(row.name);
   if (!fault || fault->kind != Faults::Kind::reply) return plan;
   faults_.take(row.name);
-  if (plan.kind == BodyPlan::Kind::accept) service_.engine().return_memory(row.claimed(storage));
+  if (plan.kind == BodyPlan::Kind::accept)
+    service_.engine().memory().give_back(row.claimed(storage));
   context.body = Bytes();
   return {.kind = BodyPlan::Kind::discard, .bytes = plan.bytes, .refusal = {fault->word}};
 }

@@ -83,17 +83,17 @@ BodyPlan begin_load(Context& context, const LoadArguments& arguments) {
   if (bytes > kMostLoadBytes) {
     return {.kind = BodyPlan::Kind::discard, .bytes = bytes, .refusal = {word::kJobTooBig}};
   }
-  if (!context.engine.claim_memory(bytes)) {
+  if (!context.engine.memory().claim(bytes)) {
     return {.kind = BodyPlan::Kind::skip, .bytes = bytes, .refusal = {word::kOutOfMemory}};
   }
   context.body = Bytes::allocate(bytes);
   if (context.body) return {.bytes = bytes};
-  context.engine.return_memory(bytes);
+  context.engine.memory().give_back(bytes);
   return {.kind = BodyPlan::Kind::skip, .bytes = bytes, .refusal = {word::kOutOfMemory}};
 }
 
 Answer load(Context& context, const LoadArguments& arguments) {
-  context.engine.return_memory(arguments.size.bytes);
+  context.engine.memory().give_back(arguments.size.bytes);
   const auto loaded = TestMode::of(context).load(context.body.view());
   if (loaded) return Number{"LOADED", *loaded};
   const bool is_full = loaded.error().kind == Error::Kind::no_space;

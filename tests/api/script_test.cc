@@ -414,7 +414,7 @@ TEST_CASE("a put whose role loses the tube while the body arrives is a problem")
   REQUIRE(head);
   CHECK(head->status == 403);
   CHECK(api.service.engine().info().total_jobs == 0);
-  CHECK(api.service.engine().memory_bytes() == 0);
+  CHECK(api.service.engine().memory().bytes() == 0);
   client->set_writer(nullptr);
 }
 

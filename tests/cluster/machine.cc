@@ -210,7 +210,7 @@ void Machine::end_process() {
   if (process_ == nullptr) return;
   // Facts of clients that release their jobs are discarded.
   NullLog nothing;
-  process_->service.engine().record_reservations(nullptr);
+  process_->service.engine().recorded_reservations().record_to(nullptr);
   process_->service.set_log(nothing);
   for (const auto& [client, connection] : process_->connections) world_.disconnected(id_, client);
   process_->connections.clear();
@@ -483,7 +483,7 @@ void Machine::raft_log_full(bool /*full*/, const std::string& /*reason*/) {}
 
 bool Machine::describe_job(JobId id, FactSink& sink) {
   if (process_->replica != nullptr && !process_->replica->is_settled(id)) return false;
-  process_->service.engine().describe(process_->replica->applied_time(), id, sink);
+  process_->service.engine().durable_state().describe(process_->replica->applied_time(), id, sink);
   return true;
 }
 

@@ -83,11 +83,13 @@ class Leader final : public NodeHost {
 // A queue whose facts go to the log of a leader.
 class Queue final : public engine::Output {
  public:
-  explicit Queue(ReplicatedLog& log) : log_(log) { engine_.record_reservations(&log); }
+  explicit Queue(ReplicatedLog& log) : log_(log) {
+    engine_.recorded_reservations().record_to(&log);
+  }
 
   JobId put(std::size_t body_bytes, const JobTags& tags) {
     const std::uint64_t memory = body_bytes + engine::tags_memory(tags);
-    REQUIRE(engine_.claim_memory(static_cast<std::uint32_t>(memory)));
+    REQUIRE(engine_.memory().claim(static_cast<std::uint32_t>(memory)));
     const engine::PutRequest request{.priority = 9,
                                      .delay = {},
                                      .ttr = {60},
@@ -96,14 +98,14 @@ class Queue final : public engine::Output {
   }
   void remove(JobId job) { REQUIRE(engine_.remove(session_, now_, job, *this)); }
   void move(JobId job) {
-    const engine::Engine::NewPlace place{.priority = 1, .delay = {}};
-    const auto result = engine_.move_job(session_, now_, job, "b", place, *this);
-    REQUIRE(result == engine::Engine::MoveResult::moved);
+    const engine::NewPlace place{.priority = 1, .delay = {}};
+    const auto result = engine_.tube_moves().move(session_, now_, job, "b", place, *this);
+    REQUIRE(result == engine::MoveResult::moved);
   }
   void reserve(JobId job) { REQUIRE(engine_.reserve_job(session_, now_, job)); }
   void reprioritize_by_put(std::string_view key) {
     const JobTags tags{.unique_key = key};
-    REQUIRE(engine_.claim_memory(engine::tags_memory(tags)));
+    REQUIRE(engine_.memory().claim(engine::tags_memory(tags)));
     const engine::PutRequest request{.priority = 1, .delay = {}, .ttr = {60}, .body = {}};
     REQUIRE(engine_.put_with_tags(now_, "a", request, tags, *this));
   }

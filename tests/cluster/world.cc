@@ -99,7 +99,7 @@ World::World(const Nature& nature)
       checker_([this](const std::string& what) { problem(what); }, nature.machine.hold_grace,
                2.2 * static_cast<double>(nature.rate_skew) / 1e6),
       twin_(std::make_unique<engine::Engine>(Limits{})) {
-  twin_->record_reservations(&nothing_);
+  twin_->recorded_reservations().record_to(&nothing_);
   std::vector<cluster::Member> members;
   for (NodeId id = 1; id <= nature.nodes; ++id) {
     members.push_back(
@@ -366,7 +366,7 @@ void World::began_serving(NodeId id) {
   checker_.leader_serves(now_);
   const engine::Engine& engine = node_of(id).machine->engine();
   checker_.check_jobs([&engine](JobId job) -> std::optional<std::string> {
-    const auto body = engine.peek(job);
+    const auto body = engine.queries().peek(job);
     if (!body) return std::nullopt;
     return std::string(body->body.view());
   });

@@ -38,7 +38,7 @@ class Caller {
   }
   Answer put(std::string_view body) {
     const auto bytes = static_cast<std::uint32_t>(body.size());
-    REQUIRE(talk_.service.engine().claim_memory(bytes));
+    REQUIRE(talk_.service.engine().memory().claim(bytes));
     return call(commands::put,
                 {.priority = 1, .delay = {}, .ttr = {{60}}, .size = {bytes}, .tags = {}}, body);
   }

@@ -415,7 +415,7 @@ TEST_CASE("a put is denied if its role has lost the tube or the verb while the b
         talk.service.set_roles({loss.after});
         CHECK(send(*client, body.substr(arrived) + "list-tube-used\r\n") ==
               "DENIED\r\nUSING open.a\r\n");
-        CHECK(talk.service.engine().memory_bytes() == 0);
+        CHECK(talk.service.engine().memory().bytes() == 0);
         CHECK(talk.service.engine().info().total_jobs == 0);
         CHECK(talk.audited.back() ==
               Audited{What::denied, line.substr(0, line.find(' ')),
@@ -451,7 +451,7 @@ TEST_CASE("a body that does not end in CR LF is answered so, whatever the role h
   send(*client, "put-in-tube open.a 0 0 60 1\r\n");
   talk.service.set_roles({losses()[0].after});
   CHECK(send(*client, "xyz\r\n") == "EXPECTED_CRLF\r\n");
-  CHECK(talk.service.engine().memory_bytes() == 0);
+  CHECK(talk.service.engine().memory().bytes() == 0);
 }
 
 TEST_CASE("bodies that arrive together create no more tubes than the role may have") {
@@ -496,7 +496,7 @@ TEST_CASE("a command in slices ends where its role loses the tube or the verb") 
       send(*other, "list-tube-used                        \r\n");
       talk.service.set_roles({loss.after});
       CHECK(send(*client, "list-tube-used\r\n") == "DENIED\r\nUSING open.a\r\n");
-      const auto tube = talk.service.engine().tube_info(talk.service.now(), "open.a");
+      const auto tube = talk.service.engine().queries().tube_info(talk.service.now(), "open.a");
       REQUIRE(tube);
       CHECK((held ? tube->jobs.reserved : tube->jobs.delayed) >= (held ? 35U : 15U));
       talk.service.engine().check_invariants();
@@ -547,7 +547,7 @@ TEST_CASE("a batch is denied, and its job comes back, if the role has lost the t
     REQUIRE(client->waiting());
     auto other = talk.connect();
     send(*other, "put-in-tube open.a 0 0 60 1\r\na\r\n");
-    CHECK(talk.service.engine().holder_of(1) == client->session());
+    CHECK(talk.service.engine().queries().holder_of(1) == client->session());
     talk.service.set_roles({loss.after});
     CHECK(Talk::replies_of(*client) == "DENIED\r\n");
     talk.service.engine().check_invariants();

@@ -81,7 +81,7 @@ TEST_CASE("a batch takes its job again if the TTR has ended and the job is ready
   Talk::exchange(*batch.other, "put-in-tube t 0 0 1ms 1\r\na\r\n");
   batch.talk.advance(milliseconds(2));
   CHECK(Talk::replies_of(*batch.worker) == "RESERVED_BATCH 1\r\nRESERVED 1 1 t\r\na\r\n");
-  CHECK(batch.talk.service.engine().holder_of(1) == batch.worker->session());
+  CHECK(batch.talk.service.engine().queries().holder_of(1) == batch.worker->session());
 }
 
 TEST_CASE("a batch is answered DEADLINE_SOON only if it may wait") {

@@ -43,7 +43,7 @@ struct Sliced {
     return all;
   }
   std::uint64_t delayed(std::string_view tube) const {
-    const auto info = talk.service.engine().tube_info(talk.service.now(), tube);
+    const auto info = talk.service.engine().queries().tube_info(talk.service.now(), tube);
     return info ? info->jobs.delayed : 0;
   }
 
@@ -81,7 +81,7 @@ std::vector<JobId> jobs_of(Talk& talk, std::string_view tube, std::string_view s
   std::vector<JobId> all;
   for (JobId next = 1; next != 0;) {
     engine::JobPage page =
-        talk.service.engine().list_jobs(tube, static_cast<JobState>(place), next, 100);
+        talk.service.engine().queries().list_jobs(tube, static_cast<JobState>(place), next, 100);
     all.insert(all.end(), page.jobs.begin(), page.jobs.end());
     next = page.next;
   }
@@ -236,8 +236,8 @@ TEST_CASE("touch-all skips jobs that another client has reserved or that were re
   talk.advance(seconds(2));
   CHECK(Talk::replies_of(*client) == "TOUCHED_ALL 10\r\n");
   // The TTR of the other client has not begun again.
-  CHECK(talk.service.engine().held_count(other->session()) == 7);
-  const auto job = talk.service.engine().job_info(talk.service.now(), taken.front());
+  CHECK(talk.service.engine().queries().held_count(other->session()) == 7);
+  const auto job = talk.service.engine().queries().job_info(talk.service.now(), taken.front());
   REQUIRE(job);
   CHECK(job->time_left == seconds(3));
   talk.service.engine().check_invariants();
@@ -331,7 +331,7 @@ TEST_CASE("replies that are not sent yet keep the bodies of jobs that are gone")
   while (client->can_resume()) client->resume();
   Talk::exchange(*other, "flush-tube t\r\n");
   while (talk.service.may_remove_pending()) talk.advance(Duration(1));
-  CHECK(talk.service.engine().memory_bytes() == 0);
+  CHECK(talk.service.engine().memory().bytes() == 0);
   CHECK(Talk::replies_of(*client) == "FOUND 1 50000\r\n" + body + "\r\n");
 }
 

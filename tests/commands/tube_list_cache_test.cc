@@ -23,7 +23,8 @@ void make_tubes(Conversation& client, int first, int last) {
 
 std::string list_in_one_piece(const engine::Engine& engine) {
   std::string text = "---\n";
-  engine.for_each_tube([&](std::string_view name) { text.append("- ").append(name).append("\n"); });
+  engine.tube_list().for_each(
+      [&](std::string_view name) { text.append("- ").append(name).append("\n"); });
   return "OK " + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 

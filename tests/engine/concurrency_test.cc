@@ -14,7 +14,7 @@ namespace {
 JobId put_keyed_unchecked(World& world, std::string_view key, std::uint32_t limit = 1,
                           std::string_view tube = kDefaultTube, Priority priority = 0) {
   const JobTags tags{.concurrency_key = key, .concurrency_limit = limit};
-  REQUIRE(world.engine.claim_memory(tags_memory(tags)));
+  REQUIRE(world.engine.memory().claim(tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
       world.now, tube, {.priority = priority, .delay = {}, .ttr = {60}, .body = {}}, tags,
       world.output);
@@ -154,7 +154,7 @@ TEST_CASE("of a key the first job by priority and id is given, in each tube") {
   put_keyed(world, "k", 1, kDefaultTube, 3);
   for (const JobId expected : {2U, 3U}) CHECK(world.take(session) == expected);
   CHECK(world.take(session) == 0);
-  CHECK(world.engine.peek_ready(session)->id == 4);  // the first that is parked
+  CHECK(world.engine.queries().peek_ready(session)->id == 4);  // the first that is parked
   world.remove(session, 2);
   CHECK(world.take(session) == 4);
   world.release(session, 4, 9);
@@ -168,12 +168,12 @@ TEST_CASE("a change of priority and a move expose the right jobs") {
   const SessionId session = world.open();
   const SessionId other = world.open("other");
   for (const Priority priority : {5U, 6U, 7U}) put_keyed(world, "k", 1, kDefaultTube, priority);
-  world.engine.reprioritize(3, 1, world.output);
+  world.engine.tube_moves().reprioritize(3, 1, world.output);
   world.engine.check_invariants();
-  CHECK(world.engine.peek_ready(session)->id == 3);
-  world.engine.move_job(session, world.now, 3, "other", {}, world.output);
+  CHECK(world.engine.queries().peek_ready(session)->id == 3);
+  world.engine.tube_moves().move(session, world.now, 3, "other", {}, world.output);
   world.engine.check_invariants();
-  CHECK(world.engine.peek_ready(session)->id == 1);
+  CHECK(world.engine.queries().peek_ready(session)->id == 1);
   CHECK(world.take(other) == 3);
   CHECK(world.take(session) == 0);
   world.remove(other, 3);
@@ -214,7 +214,7 @@ TEST_CASE("each way of giving a job back gives its place to a client that waits"
   hold_and_wait();
   world.release(holder, first, 2);
   give_back();
-  world.engine.reprioritize(first, 0, world.output);
+  world.engine.tube_moves().reprioritize(first, 0, world.output);
   hold_and_wait();
   world.release(holder, first, 0, 5);
   give_back();
@@ -245,7 +245,7 @@ TEST_CASE("the memory of keys comes back, also of flushed jobs") {
   const SessionId session = world.open();
   const std::string key(200, 'k');
   const JobId job = put_keyed(world, key);
-  CHECK(world.engine.info().memory_bytes > Engine::job_memory(0) + key.size());
+  CHECK(world.engine.info().memory_bytes > JobMemory::cost_of(0) + key.size());
   world.remove(session, job);
   CHECK(world.engine.info().memory_bytes == 0);
   for (int i = 0; i < 5; ++i) put_keyed(world, key, 2);
@@ -268,7 +268,7 @@ TEST_CASE("many jobs that are blocked hold up no other job") {
   const std::uint64_t walked = world.engine.entries_walked();
   CHECK(reserve(holder)->kind == Notice::Kind::timed_out);
   CHECK(world.engine.entries_walked() == walked + 1);
-  CHECK(world.engine.peek_ready(holder)->id == 2);
+  CHECK(world.engine.queries().peek_ready(holder)->id == 2);
   CHECK(world.engine.info().jobs.ready == kBlocked - 1);
   // Of the same tube, although all others come before it.
   const JobId late = put_keyed_unchecked(world, "l", 1, kDefaultTube, 9);
@@ -384,11 +384,11 @@ TEST_CASE("a job of a wide key without room is neither given nor shown as the ne
       CHECK(world.take(other) == 5);
       // Both keys have exposed jobs in t.
       CHECK(world.tube("t").next_ready_id == plain);
-      CHECK(world.engine.next_jobs("t", 2).jobs == std::vector<JobId>{plain});
+      CHECK(world.engine.queries().next_jobs("t", 2).jobs == std::vector<JobId>{plain});
       CHECK(world.tube("t").jobs.ready == 3);
       CHECK(world.take(worker) == plain);
       CHECK(world.tube("t").next_ready_id == 1);  // of the jobs that are blocked
-      CHECK(world.engine.next_jobs("t", 2).jobs.empty());
+      CHECK(world.engine.queries().next_jobs("t", 2).jobs.empty());
       CHECK(world.take(worker) == 0);
       world.remove(other, 5);
       CHECK(world.take(worker) == 2);
@@ -415,9 +415,9 @@ TEST_CASE("flushes and moves of a tube take the jobs of wide keys in their order
   {
     WideWorld world;
     filled(world);
-    Slices move = world.engine.begin_move("t", JobState::ready, 2);
+    Slices move = world.engine.queries().slices("t", JobState::ready, 2);
     while (move.left > 0) {
-      CHECK(world.engine.move_slice(world.now, move, "v", world.output));
+      CHECK(world.engine.tube_moves().move_slice(world.now, move, "v", world.output));
       world.engine.check_invariants();
     }
     CHECK(world.facts() == Lines{"moved 7 to v", "moved 1 to v"});
@@ -425,7 +425,7 @@ TEST_CASE("flushes and moves of a tube take the jobs of wide keys in their order
   {
     WideWorld world;
     const SessionId holder = filled(world);
-    Slices flush = world.engine.begin_flush("t", JobState::ready, 3);
+    Slices flush = world.engine.queries().slices("t", JobState::ready, 3);
     while (flush.left > 0) {
       world.engine.flush_slice(world.now, flush, world.output, world.output);
       world.engine.check_invariants();

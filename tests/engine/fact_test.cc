@@ -123,8 +123,8 @@ TEST_CASE("a call that changes nothing durable emits no fact") {
   world.reserve(session);
   world.engine.touch(session, world.now, 1);
   world.engine.reserve_job(session, world.now, 2);
-  world.engine.peek(1);
-  world.engine.peek_ready(session);
+  world.engine.queries().peek(1);
+  world.engine.queries().peek_ready(session);
   world.engine.use(session, world.now, "a");
   world.engine.watch(session, world.now, "b");
   world.engine.ignore(session, world.now, "b");
@@ -172,7 +172,7 @@ TEST_CASE("a delay is described again, also after it has ended, and nothing else
   const SessionId session = world.open();
   const auto described = [&](JobId job) {
     Recording recording;
-    world.engine.describe_delay(world.now, job, recording);
+    world.engine.durable_state().describe_delay(world.now, job, recording);
     return recording.take_facts();
   };
   const JobId delayed = world.put(session, {.priority = 7, .delay = 5});
@@ -212,9 +212,9 @@ TEST_CASE("a replayed Placed brings back the place and the counters of its job")
   world.release(session, third, 3, 20);
   Engine replayed{Limits()};
   for (const RecordedFact& kept : world.output.log()) replayed.replay(world.now, kept.fact());
-  CHECK(replayed.peek_buried(replayed.open())->id == second);
+  CHECK(replayed.queries().peek_buried(replayed.open())->id == second);
   for (const JobId job : {first, second, third}) {
-    const JobInfo info = replayed.job_info(world.now, job).value();
+    const JobInfo info = replayed.queries().job_info(world.now, job).value();
     CHECK(info.state == world.state(job));
     CHECK(info.priority == world.job(job).priority);
     CHECK(info.time_left == world.job(job).time_left);
@@ -228,12 +228,12 @@ TEST_CASE("a replay in any order of ids puts buried jobs in the order of their b
   for (int i = 0; i < 3; ++i) world.put_and_hold(session);
   for (const JobId job : {3U, 1U, 2U}) world.bury(session, job);
   Recording list;
-  world.engine.visit_durable(world.now, list);
+  world.engine.durable_state().visit(world.now, list);
   World again;
   for (const RecordedFact& kept : list.log()) again.engine.replay(again.now, kept.fact());
   const SessionId other = again.open();
   for (const JobId expected : {3U, 1U, 2U}) {
-    CHECK(again.engine.peek_buried(other)->id == expected);
+    CHECK(again.engine.queries().peek_buried(other)->id == expected);
     again.kick(other, 1);
   }
 }
@@ -268,7 +268,7 @@ TEST_CASE("a replayed job can be reserved, and counts on from its counters") {
                     .place = {.state = JobState::ready, .priority = 3, .delay = {}, .until = {}},
                     .counters = {.reserves = 4}};
   world.engine.replay(world.now, added);
-  CHECK(world.engine.info().memory_bytes == Engine::job_memory(3));
+  CHECK(world.engine.info().memory_bytes == JobMemory::cost_of(3));
   const SessionId session = world.open("a");
   CHECK(world.take(session) == 5);
   const JobInfo info = world.job(5);
@@ -283,7 +283,7 @@ TEST_CASE("a job that is added as a fact describes it emits Added, and is given 
   const SessionId waiting = world.open("a");
   world.engine.reserve(waiting, world.now, {});
   const auto add = [&](JobId id, const Placement& place, std::string_view tube) {
-    CHECK(world.engine.claim_memory(1));
+    CHECK(world.engine.memory().claim(1));
     world.engine.add_job(world.now,
                          {.id = id,
                           .tube = tube,
@@ -300,8 +300,8 @@ TEST_CASE("a job that is added as a fact describes it emits Added, and is given 
   place.priority = 3;
   add(7, place, "a");
   CHECK(world.facts() == Lines{"added 7 to a at 50s, ttr 9, 'x': ready 3 kicks=2"});
-  CHECK(world.engine.holder_of(7) == waiting);
-  CHECK(world.engine.next_id() == 8);
+  CHECK(world.engine.queries().holder_of(7) == waiting);
+  CHECK(world.engine.queries().next_id() == 8);
   place = {};
   place.state = JobState::delayed;
   place.delay = {5};
@@ -312,10 +312,10 @@ TEST_CASE("a job that is added as a fact describes it emits Added, and is given 
   add(9, place, "b");
   add(10, place, "b");
   CHECK(world.engine.info().jobs.total() == 4);
-  CHECK(world.engine.info().memory_bytes == 4 * Engine::job_memory(1));
-  CHECK(world.engine.job_info(world.now, 8)->time_left == 3s);
-  CHECK_FALSE(world.engine.holder_of(8));
-  CHECK_FALSE(world.engine.holder_of(99));
+  CHECK(world.engine.info().memory_bytes == 4 * JobMemory::cost_of(1));
+  CHECK(world.engine.queries().job_info(world.now, 8)->time_left == 3s);
+  CHECK_FALSE(world.engine.queries().holder_of(8));
+  CHECK_FALSE(world.engine.queries().holder_of(99));
   const Lines expected = durable(world.engine, world.now);
   CHECK(expected.size() == 4);
   CHECK(expected.back() == "added 10 to b at 50s, ttr 9, 'x': buried 0 order 1 kicks=2");
@@ -326,7 +326,7 @@ TEST_CASE("a job is added with its marks, and is held if it is to be") {
   world.pass(100s);
   const auto add = [&](JobId id, const Placement& place, const JobTags& tags,
                        const JobMarks& marks) {
-    CHECK(world.engine.claim_memory(1 + tags_memory(tags) + marks_memory(tags, marks)));
+    CHECK(world.engine.memory().claim(1 + tags_memory(tags) + marks_memory(tags, marks)));
     world.engine.add_job(world.now,
                          {.id = id,
                           .tube = "a",
@@ -347,10 +347,10 @@ TEST_CASE("a job is added with its marks, and is held if it is to be") {
   add(4, {}, {.group = "g"}, {});
   add(5, {}, {.after = "g"}, {.after_done = true});
   world.engine.check_invariants();
-  CHECK(world.engine.job_info(world.now, 1)->marks == dead);
-  CHECK(world.engine.job_info(world.now, 2)->marks == dead);
-  CHECK(world.engine.job_info(world.now, 3)->held);
-  CHECK(world.engine.job_info(world.now, 5)->state == JobState::ready);
+  CHECK(world.engine.queries().job_info(world.now, 1)->marks == dead);
+  CHECK(world.engine.queries().job_info(world.now, 2)->marks == dead);
+  CHECK(world.engine.queries().job_info(world.now, 3)->held);
+  CHECK(world.engine.queries().job_info(world.now, 5)->state == JobState::ready);
   CHECK(world.engine.info().jobs.total() == 5);
   const SessionId session = world.open("a");
   for (JobId id = 1; id <= 5; ++id) CHECK(world.engine.remove_held(world.now, id, world.output));

@@ -7,11 +7,11 @@ namespace tubed::engine {
 
 namespace {
 
-constexpr std::uint32_t kMost = Engine::kMaxIdsInPage;
+constexpr std::uint32_t kMost = Queries::kMaxIdsInPage;
 
 // Without a check of all invariants, which would make many puts slow.
 JobId put(World& world, SessionId session, Priority priority = 0) {
-  world.engine.claim_memory(0);
+  world.engine.memory().claim(0);
   return world.engine.put(session, world.now,
                           {.priority = priority, .delay = {}, .ttr = {60}, .body = {}},
                           world.output);
@@ -24,7 +24,7 @@ std::pair<std::vector<JobId>, int> walk(World& world, std::optional<JobState> st
   int pages = 0;
   JobId from = 0;
   do {
-    const JobPage page = world.engine.list_jobs(kDefaultTube, state, from, limit);
+    const JobPage page = world.engine.queries().list_jobs(kDefaultTube, state, from, limit);
     ids.insert(ids.end(), page.jobs.begin(), page.jobs.end());
     from = page.next;
     ++pages;
@@ -73,12 +73,12 @@ TEST_CASE("a tube can be flushed again and again without a removal") {
   for (std::uint32_t i = 0; i <= FlushedJobs::kMaxBatchesOfTube; ++i) {
     if (i > 0) put(world, session);
     REQUIRE(world.engine.flush(world.now, kDefaultTube, world.output) == 1);
-    REQUIRE_FALSE(world.engine.peek(first));
+    REQUIRE_FALSE(world.engine.queries().peek(first));
     world.output.take();
   }
   // The epochs were used up: the flush has removed all that was left.
   const JobId last = put(world, session);
-  CHECK(world.engine.peek(last));
+  CHECK(world.engine.queries().peek(last));
   world.engine.check_invariants();
 }
 
@@ -88,8 +88,8 @@ TEST_CASE("a flushed job is described as removed, and a compaction drops it") {
   const JobId job = put(world, session);
   world.engine.flush(world.now, kDefaultTube, world.output);
   world.output.take();
-  world.engine.describe(world.now, job, world.output);
-  world.engine.describe_delay(world.now, job, world.output);
+  world.engine.durable_state().describe(world.now, job, world.output);
+  world.engine.durable_state().describe_delay(world.now, job, world.output);
   CHECK(world.output.take() == Lines{"removed " + std::to_string(job)});
 }
 
@@ -113,12 +113,13 @@ TEST_CASE("many jobs are listed page by page, each once, in the order of ids") {
   // Few jobs of a tube far from the first id are found in one page.
   world.engine.use(session, world.now, "few");
   const JobId few = put(world, session);
-  CHECK(world.engine.list_jobs("few", std::nullopt, 0, 10).jobs == std::vector<JobId>{few});
-  CHECK(world.engine.list_jobs("few", std::nullopt, few + 1, 10).jobs.empty());
-  CHECK(world.engine.list_jobs("none", std::nullopt, 0, 10).jobs.empty());
+  CHECK(world.engine.queries().list_jobs("few", std::nullopt, 0, 10).jobs ==
+        std::vector<JobId>{few});
+  CHECK(world.engine.queries().list_jobs("few", std::nullopt, few + 1, 10).jobs.empty());
+  CHECK(world.engine.queries().list_jobs("none", std::nullopt, 0, 10).jobs.empty());
   // Each page is charged for what it has looked at.
   const std::uint64_t walked = world.engine.entries_walked();
-  world.engine.list_jobs(kDefaultTube, JobState::ready, 0, 1);
+  world.engine.queries().list_jobs(kDefaultTube, JobState::ready, 0, 1);
   CHECK(world.engine.entries_walked() == walked + kMost);
 }
 
@@ -126,9 +127,9 @@ TEST_CASE("the next jobs are those that are given next") {
   World world;
   const SessionId session = world.engine.open();
   for (const Priority priority : {5U, 3U, 9U, 3U, 1U}) put(world, session, priority);
-  CHECK(world.engine.next_jobs(kDefaultTube, 4).jobs == std::vector<JobId>{5, 2, 4, 1});
-  CHECK(world.engine.next_jobs(kDefaultTube, 10).jobs.size() == 5);
-  CHECK(world.engine.next_jobs("none", 10).jobs.empty());
+  CHECK(world.engine.queries().next_jobs(kDefaultTube, 4).jobs == std::vector<JobId>{5, 2, 4, 1});
+  CHECK(world.engine.queries().next_jobs(kDefaultTube, 10).jobs.size() == 5);
+  CHECK(world.engine.queries().next_jobs("none", 10).jobs.empty());
 }
 
 }  // namespace tubed::engine

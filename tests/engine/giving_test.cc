@@ -22,7 +22,7 @@ TEST_CASE("an engine that gives no jobs answers as if none were ready") {
   world.reserve(session, 0s);
   CHECK(world.notices() == Lines{"0 timed out"});
   CHECK_FALSE(world.engine.reserve_ready(session, world.now));
-  CHECK_FALSE(world.engine.peek_next(session, world.now));
+  CHECK_FALSE(world.engine.queries().peek_next(session, world.now));
   CHECK_FALSE(world.engine.reserve_job(session, world.now, job));
   world.reserve(session, 5s);
   CHECK(world.notices().empty());
@@ -47,7 +47,7 @@ TEST_CASE("no event gives a job to a session that waits while no jobs are given"
   CHECK(world.engine.info().jobs.ready == 4);
   CHECK(world.notices().empty());
   CHECK(world.engine.is_waiting(waiting));
-  CHECK_FALSE(world.engine.holder_of(other));
+  CHECK_FALSE(world.engine.queries().holder_of(other));
 }
 
 TEST_CASE("held jobs end as usual while no jobs are given") {

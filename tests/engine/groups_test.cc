@@ -14,7 +14,7 @@ constexpr JobTags kWaits{.after = "g"};
 // Without a check of all invariants, which would make many puts slow.
 JobId put_grouped_unchecked(World& world, const JobTags& tags, Seconds delay = {},
                             std::string_view tube = kDefaultTube) {
-  REQUIRE(world.engine.claim_memory(tags_memory(tags)));
+  REQUIRE(world.engine.memory().claim(tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
       world.now, tube, {.priority = 0, .delay = {delay}, .ttr = {60}, .body = {}}, tags,
       world.output);
@@ -110,7 +110,7 @@ TEST_CASE("a kick of a held job emits that it waits no more, also with a delay")
                                "placed 3: delayed 0 delay 7 until 7s kicks=1 after-done"});
   world.pass(7s);
   CHECK(world.state(second) == JobState::ready);
-  CHECK(world.engine.group_info("g")->held == 0);
+  CHECK(world.engine.queries().group_info("g")->held == 0);
 }
 
 TEST_CASE("a job that was ready once keeps its mark and is not held again") {
@@ -133,11 +133,11 @@ TEST_CASE("a deleted job is released by no group") {
   const JobId member = put_grouped(world, kMember);
   const JobId job = put_grouped(world, kWaits);
   world.remove(session, job);
-  CHECK(world.engine.group_info("g")->held == 0);
+  CHECK(world.engine.queries().group_info("g")->held == 0);
   world.facts();
   world.remove(session, member);
   CHECK(world.facts() == Lines{"removed 1"});
-  CHECK_FALSE(world.engine.group_info("g"));
+  CHECK_FALSE(world.engine.queries().group_info("g"));
 }
 
 // --- Replay
@@ -155,7 +155,7 @@ TEST_CASE("a replay holds what was held, and knows the group") {
   CHECK(is_held(again, 3));
   CHECK(is_held(again, 4));
   CHECK(again.engine.info().jobs.held == 2);
-  const GroupInfo group = again.engine.group_info("g").value();
+  const GroupInfo group = again.engine.queries().group_info("g").value();
   CHECK(group.members.total() == 2);
   CHECK(group.held == 2);
   const SessionId other = again.open();
@@ -233,12 +233,12 @@ TEST_CASE("the durable list gives groups and held jobs again") {
   put_grouped(world, kWaits);
   put_grouped(world, {.group = "h", .after = "g"});
   Recording list;
-  world.engine.visit_durable(world.now, list);
+  world.engine.durable_state().visit(world.now, list);
   CHECK(list.take_facts() ==
         Lines{"added 1 to default at 0s, ttr 60, no body: ready 0 grp:g",
               "added 2 to default at 0s, ttr 60, no body: delayed 0 until never aft:g",
               "added 3 to default at 0s, ttr 60, no body: delayed 0 until never grp:h aft:g"});
-  world.engine.describe(world.now, 2, list);
+  world.engine.durable_state().describe(world.now, 2, list);
   CHECK(list.take_facts() ==
         Lines{"added 2 to default at 0s, ttr 60, no body: delayed 0 until never aft:g"});
 }
@@ -257,7 +257,7 @@ TEST_CASE("a complete group releases its jobs in slices, in the order of their h
                                "placed 5: ready 0 after-done"});
   CHECK(world.engine.info().jobs.held == 6);
   CHECK(world.next_deadline() <= world.now);
-  CHECK_FALSE(world.engine.group_info("g"));
+  CHECK_FALSE(world.engine.queries().group_info("g"));
   // The name may be used again meanwhile, for another group.
   put_grouped(world, kMember);
   const JobId waits = put_grouped(world, kWaits);
@@ -290,9 +290,9 @@ TEST_CASE("flushed members count until they are freed, in slices") {
   CHECK(world.engine.flush(world.now, "t", world.output) == 5);
   world.engine.check_invariants();
   CHECK(is_held(world, job));
-  CHECK(world.engine.group_info("g")->members.total() == 5);
+  CHECK(world.engine.queries().group_info("g")->members.total() == 5);
   world.engine.remove_pending(world.now, world.output, world.output);
-  CHECK(world.engine.group_info("g")->members.total() == 3);
+  CHECK(world.engine.queries().group_info("g")->members.total() == 3);
   CHECK(world.notices().empty());
   world.remove_pending();
   CHECK(world.notices() == Lines{"0 reserved 6 no body"});
@@ -322,9 +322,9 @@ TEST_CASE("the memory of groups comes back") {
   const std::string name(200, 'g');
   const JobId member = put_grouped(world, {.group = name});
   const std::uint64_t with_member = world.engine.info().memory_bytes;
-  CHECK(with_member > Engine::job_memory(0) + name.size());
+  CHECK(with_member > JobMemory::cost_of(0) + name.size());
   const JobId job = put_grouped(world, {.group = "h", .after = name});
-  CHECK(world.engine.info().memory_bytes > with_member + Engine::job_memory(0) + name.size());
+  CHECK(world.engine.info().memory_bytes > with_member + JobMemory::cost_of(0) + name.size());
   world.remove(session, member);
   world.remove(session, job);
   CHECK(world.engine.info().memory_bytes == 0);
@@ -337,7 +337,7 @@ TEST_CASE("a group without members ends with the jobs that it holds") {
   const JobId job = put_grouped(world, kWaits);
   world.engine.kick_job(world.now, job, {}, world.output);
   world.remove(session, member);
-  CHECK_FALSE(world.engine.group_info("g"));
+  CHECK_FALSE(world.engine.queries().group_info("g"));
   world.remove(session, job);
   CHECK(world.engine.info().memory_bytes == 0);
 }
@@ -347,10 +347,10 @@ TEST_CASE("held jobs come after all delayed jobs of their tube") {
   const SessionId session = world.open();
   put_grouped(world, kMember, {}, "other");
   for (int i = 0; i < 3; ++i) put_grouped(world, kWaits);
-  CHECK_FALSE(world.engine.peek_delayed(session));
+  CHECK_FALSE(world.engine.queries().peek_delayed(session));
   CHECK(world.kick(session, 10) == 0);
   const JobId delayed = world.put(session, {.delay = 5});
-  CHECK(world.engine.peek_delayed(session)->id == delayed);
+  CHECK(world.engine.queries().peek_delayed(session)->id == delayed);
   CHECK(world.kick(session, 10) == 1);
   CHECK(world.tube(kDefaultTube).jobs.held == 3);
   CHECK(world.tube(kDefaultTube).jobs.delayed == 3);
@@ -363,8 +363,8 @@ TEST_CASE("many held jobs cost a put, a reserve and the time nothing") {
   for (int i = 0; i < 100'000; ++i) put_grouped_unchecked(world, kWaits);
   CHECK(world.next_deadline() == kNever);
   const std::uint64_t walked = world.engine.entries_walked();
-  CHECK_FALSE(world.engine.peek_delayed(session));
-  world.engine.claim_memory(0);
+  CHECK_FALSE(world.engine.queries().peek_delayed(session));
+  world.engine.memory().claim(0);
   const JobId job = world.engine.put(
       session, world.now, {.priority = 0, .delay = {}, .ttr = {60}, .body = {}}, world.output);
   const auto given = world.engine.reserve(session, world.now, {.limit = 0s});

@@ -46,7 +46,7 @@ TEST_CASE("info counts jobs by state, sessions by what they ever did, tubes and 
   CHECK(info.workers == 2);
   CHECK(info.waiting == 1);
   CHECK(info.watches == 2);
-  CHECK(info.memory_bytes == 3 * Engine::job_memory(0) + Engine::job_memory(5));
+  CHECK(info.memory_bytes == 3 * JobMemory::cost_of(0) + JobMemory::cost_of(5));
   world.close(producer);
   world.close(worker);
   const EngineInfo after = world.engine.info();
@@ -92,7 +92,7 @@ TEST_CASE("tube_info has a tube's jobs, parties and counters") {
   CHECK(info.pause_count == 1);
   CHECK(info.pause == Seconds{10});
   CHECK(info.pause_left == 6s);
-  CHECK_FALSE(world.engine.tube_info(world.now, "b"));
+  CHECK_FALSE(world.engine.queries().tube_info(world.now, "b"));
 }
 
 TEST_CASE("tube_info counts reservations, timeouts and burials since the tube was created") {
@@ -109,7 +109,7 @@ TEST_CASE("tube_info counts reservations, timeouts and burials since the tube wa
   CHECK(info.bury_count == 1);
   CHECK(world.tube("default").reserve_count == 0);
   // A flush or a move counts none of them.
-  world.engine.move_job(session, world.now, 1, "b", std::nullopt, world.output);
+  world.engine.tube_moves().move(session, world.now, 1, "b", std::nullopt, world.output);
   world.engine.flush(world.now, "a", world.output);
   info = world.tube("a");
   CHECK(info.reserve_count == 3);
@@ -168,7 +168,7 @@ TEST_CASE("pages of tubes have the order of the list, and show a moment each") {
   World world;
   const auto page = [&world](std::uint64_t from, std::uint32_t limit, std::uint64_t next) {
     std::string names;
-    const std::uint64_t place = world.engine.visit_tubes(
+    const std::uint64_t place = world.engine.queries().visit_tubes(
         world.now, from, limit,
         [&](const TubeInfo& tube) { names += std::string(tube.name) + " "; });
     CHECK(place == next);
@@ -218,7 +218,7 @@ TEST_CASE("job_info has a job's state, times and counters") {
   CHECK(info.time_left == 6s);
   CHECK(info.age == 9s);
   CHECK(info.counters == JobCounters{.reserves = 1, .releases = 1});
-  CHECK_FALSE(world.engine.job_info(world.now, job + 1));
+  CHECK_FALSE(world.engine.queries().job_info(world.now, job + 1));
 }
 
 TEST_CASE("time left is never negative, though advance may come late") {

@@ -21,7 +21,7 @@ void set_value(World& world, std::string_view tube, PolicyKey key, std::string_v
 
 JobId put_tagged(World& world, std::string_view tube, const JobTags& tags,
                  std::uint32_t delay = 0) {
-  REQUIRE(world.engine.claim_memory(tags_memory(tags)));
+  REQUIRE(world.engine.memory().claim(tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
       world.now, tube, {.priority = 0, .delay = {{delay}}, .ttr = {60}, .body = {}}, tags,
       world.output);
@@ -59,7 +59,7 @@ TubePattern all_tubes(PolicyKey key, std::string value) {
 
 Lines durable_facts(const Engine& engine, Time now) {
   Recording list;
-  engine.visit_durable(now, list);
+  engine.durable_state().visit(now, list);
   return list.take_facts();
 }
 
@@ -105,12 +105,12 @@ TEST_CASE("new policies of the settings reach all tubes in slices") {
   const auto governed = [&world] {
     std::string tubes;
     for (const char* tube : {"a", "b", "c", "d"}) {
-      if (world.engine.is_full(tube)) tubes += tube;
+      if (world.engine.queries().is_full(tube)) tubes += tube;
     }
     return tubes;
   };
   for (const char* tube : {"a", "b", "c", "d"}) {
-    REQUIRE(world.engine.claim_memory(0));
+    REQUIRE(world.engine.memory().claim(0));
     world.engine.put_in_tube(world.now, tube, {.priority = 0, .delay = {}, .ttr = {60}, .body = {}},
                              world.output);
   }
@@ -287,7 +287,7 @@ TEST_CASE("a move of a dead job emits its place, since its marks are other") {
   const JobId job = world.put(session);
   try_once(world, session, job);
   world.facts();
-  world.engine.move_job(session, world.now, job, "t", {}, world.output);
+  world.engine.tube_moves().move(session, world.now, job, "t", {}, world.output);
   CHECK(world.facts() == Lines{"placed 1: ready 0 reserves=1 releases=1 reserves-before=1 "
                                "releases-before=1",
                                "moved 1 to t"});
@@ -458,7 +458,7 @@ TEST_CASE("expired jobs are removed in slices, and none of them is given meanwhi
   // The tube gives nothing, by id or by one of several either.
   CHECK_FALSE(world.engine.reserve_job(session, world.now, old.back()));
   CHECK_FALSE(world.engine.reserve_ready(session, world.now));
-  CHECK_FALSE(world.engine.peek_next(session, world.now));
+  CHECK_FALSE(world.engine.queries().peek_next(session, world.now));
   world.engine.check_invariants();
   world.output.take();
   world.reserve(session, 100s);
@@ -537,10 +537,10 @@ TEST_CASE("without memory for the record of a kicked job, its old attempts go on
   set_value(world, "t", PolicyKey::max_attempts, "5");
   const JobId job = world.put_and_bury(session, {});
   Limits limits = world.engine.limits();
-  limits.job_memory_bytes = world.engine.memory_bytes() + 10;
+  limits.job_memory_bytes = world.engine.memory().bytes() + 10;
   world.engine.set_limits(limits);
   CHECK(world.engine.kick_job(world.now, job, {}, world.output));
-  CHECK(world.engine.memory_bytes() <= limits.job_memory_bytes);
+  CHECK(world.engine.memory().bytes() <= limits.job_memory_bytes);
   world.engine.check_invariants();
 }
 
@@ -598,7 +598,7 @@ TEST_CASE("what is noted about a job counts, and comes back") {
   const SessionId session = world.open("t");
   const JobId job = world.put(session);
   const std::uint64_t with_expiry = world.engine.info().memory_bytes;
-  CHECK(with_expiry > Engine::job_memory(0));
+  CHECK(with_expiry > JobMemory::cost_of(0));
   try_once(world, session, job);
   CHECK(world.engine.info().memory_bytes == with_expiry + 1);  // the name of the tube
   world.engine.kick_job(world.now, job, {}, world.output);
@@ -616,10 +616,10 @@ TEST_CASE("a job that no longer expires needs no record") {
   set_value(world, "t", PolicyKey::ttl, "1000");
   const SessionId session = world.open("t");
   const JobId job = world.put_and_hold(session);
-  CHECK(world.engine.info().memory_bytes > Engine::job_memory(0));
+  CHECK(world.engine.info().memory_bytes > JobMemory::cost_of(0));
   set_value(world, "t", PolicyKey::ttl, "-");
   world.release(session, job);
-  CHECK(world.engine.info().memory_bytes == Engine::job_memory(0));
+  CHECK(world.engine.info().memory_bytes == JobMemory::cost_of(0));
   CHECK(world.next_deadline() == kNever);
   world.remove(session, job);
   CHECK(world.engine.info().memory_bytes == 0);
@@ -752,11 +752,11 @@ TEST_CASE("the metrics of a tube count the effects of its policy") {
   world.release(session, 1);
   world.pass(5s);
   const TubeMetrics* metrics = nullptr;
-  world.engine.tube_metrics().visit_after("s", world.engine.limits(), world.now,
-                                          [&](const TubeMetrics& each, bool) {
-                                            if (each.name == "t") metrics = &each;
-                                            return metrics == nullptr;
-                                          });
+  world.engine.queries().tube_metrics().visit_after("s", world.engine.limits(), world.now,
+                                                    [&](const TubeMetrics& each, bool) {
+                                                      if (each.name == "t") metrics = &each;
+                                                      return metrics == nullptr;
+                                                    });
   REQUIRE(metrics != nullptr);
   CHECK(metrics->dead_count == 1);
   CHECK(metrics->expired_count == 1);

@@ -26,7 +26,7 @@ TEST_CASE("no more tubes are made than the limit says") {
   CHECK_FALSE(world.engine.use(session, world.now, "b"));
   CHECK_FALSE(world.engine.watch(session, world.now, "b"));
   CHECK(world.engine.used_tube(session) == "a");
-  CHECK(world.engine.watched_count(session) == 1);
+  CHECK(world.engine.queries().watched_count(session) == 1);
   CHECK(world.engine.watch(session, world.now, "a"));
   CHECK(world.engine.info().tubes == 2);
 }
@@ -63,36 +63,36 @@ TEST_CASE("a watch list is no longer than the limit says, whatever the others ha
 
 TEST_CASE("memory is claimed before a job is put, and comes back when it is deleted") {
   Limits limits;
-  limits.job_memory_bytes = 2 * Engine::job_memory(10);
+  limits.job_memory_bytes = 2 * JobMemory::cost_of(10);
   World world(limits);
   const SessionId session = world.open();
   const JobId job = world.put(session, {.body = "0123456789"});
-  CHECK(world.engine.claim_memory(10));
+  CHECK(world.engine.memory().claim(10));
   CHECK(world.engine.info().memory_bytes == limits.job_memory_bytes);
-  CHECK_FALSE(world.engine.claim_memory(0));
-  world.engine.return_memory(10);
-  CHECK_FALSE(world.engine.claim_memory(11));
+  CHECK_FALSE(world.engine.memory().claim(0));
+  world.engine.memory().give_back(10);
+  CHECK_FALSE(world.engine.memory().claim(11));
   CHECK(world.remove(session, job));
   CHECK(world.engine.info().memory_bytes == 0);
 }
 
 TEST_CASE("memory is short while the job that was refused last would be refused again") {
   Limits limits;
-  limits.job_memory_bytes = 2 * Engine::job_memory(10);
+  limits.job_memory_bytes = 2 * JobMemory::cost_of(10);
   World world(limits);
   const SessionId session = world.open();
   const JobId job = world.put(session, {.body = "0123456789"});
-  CHECK_FALSE(world.engine.memory_is_short());
-  CHECK_FALSE(world.engine.claim_memory(11));
-  CHECK(world.engine.memory_is_short());
+  CHECK_FALSE(world.engine.memory().is_short());
+  CHECK_FALSE(world.engine.memory().claim(11));
+  CHECK(world.engine.memory().is_short());
   // A job that fits was put since.
-  CHECK(world.engine.claim_memory(10));
-  CHECK_FALSE(world.engine.memory_is_short());
-  CHECK_FALSE(world.engine.claim_memory(0));
-  CHECK(world.engine.memory_is_short());
+  CHECK(world.engine.memory().claim(10));
+  CHECK_FALSE(world.engine.memory().is_short());
+  CHECK_FALSE(world.engine.memory().claim(0));
+  CHECK(world.engine.memory().is_short());
   // There is room again, before any other put.
   CHECK(world.remove(session, job));
-  CHECK_FALSE(world.engine.memory_is_short());
+  CHECK_FALSE(world.engine.memory().is_short());
 }
 
 TEST_CASE("lowered limits hold from now on, and what exceeds them stays") {
@@ -100,7 +100,7 @@ TEST_CASE("lowered limits hold from now on, and what exceeds them stays") {
   const SessionId session = world.open("a");
   world.put(session);
   world.engine.set_limits({.job_memory_bytes = 1, .tubes = 1, .watches = 0});
-  CHECK_FALSE(world.engine.claim_memory(0));
+  CHECK_FALSE(world.engine.memory().claim(0));
   CHECK_FALSE(world.engine.use(session, world.now, "b"));
   CHECK(world.has_tube("a"));
   CHECK(world.take(session) == 1);
@@ -110,7 +110,7 @@ TEST_CASE("a kick moves work_per_turn jobs a slice and says how many are to come
   World world(small_turns());
   const SessionId session = world.open();
   for (int i = 0; i < 8; ++i) world.put_and_bury(session);
-  Slices kick = world.engine.begin_kick(world.engine.used_tube(session), 7);
+  Slices kick = world.engine.queries().slices_to_kick(world.engine.used_tube(session), 7);
   CHECK(world.engine.kick(world.now, kick, world.output) == kWork);
   CHECK(kick.left == 4);
   CHECK(world.engine.kick(world.now, kick, world.output) == kWork);
@@ -124,7 +124,7 @@ TEST_CASE("a kick in slices ends when others have taken its jobs away") {
   World world(small_turns());
   const SessionId session = world.open();
   for (int i = 0; i < 5; ++i) world.put_and_bury(session);
-  Slices kick = world.engine.begin_kick(world.engine.used_tube(session), 5);
+  Slices kick = world.engine.queries().slices_to_kick(world.engine.used_tube(session), 5);
   CHECK(world.engine.kick(world.now, kick, world.output) == kWork);
   CHECK(world.remove(session, 4));
   CHECK(world.engine.kick(world.now, kick, world.output) == 1);

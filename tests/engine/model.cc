@@ -457,17 +457,17 @@ std::optional<bool> Model::reprioritize(JobId id, Priority priority, Output& out
   return true;
 }
 
-Engine::MoveResult Model::move_job(SessionId id, Time now, JobId job_id, std::string_view tube,
-                                   const std::optional<Engine::NewPlace>& place, Output& out) {
+MoveResult Model::move_job(SessionId id, Time now, JobId job_id, std::string_view tube,
+                           const std::optional<NewPlace>& place, Output& out) {
   const Job* job = find_job(job_id);
-  if (job == nullptr) return Engine::MoveResult::not_found;
-  if (job->state == JobState::reserved && !holds(id, *job)) return Engine::MoveResult::not_found;
-  if (find_or_add_tube(tube) == nullptr) return Engine::MoveResult::too_many_tubes;
+  if (job == nullptr) return MoveResult::not_found;
+  if (job->state == JobState::reserved && !holds(id, *job)) return MoveResult::not_found;
+  if (find_or_add_tube(tube) == nullptr) return MoveResult::too_many_tubes;
   const bool is_full_there = job->tube != tube && is_full(std::string(tube));
-  if (is_full_there) return Engine::MoveResult::tube_full;
+  if (is_full_there) return MoveResult::tube_full;
   move_to(now, job_id, tube, place, out);
   serve_waiting(now, out);
-  return Engine::MoveResult::moved;
+  return MoveResult::moved;
 }
 
 std::optional<std::uint32_t> Model::move_slice(Time now, Slices& move, std::string_view tube,
@@ -491,8 +491,8 @@ std::optional<std::uint32_t> Model::move_slice(Time now, Slices& move, std::stri
   return has_room || moved > 0 ? std::optional(moved) : std::nullopt;
 }
 
-void Model::move_to(Time now, JobId id, std::string_view tube,
-                    const std::optional<Engine::NewPlace>& place, Output& out) {
+void Model::move_to(Time now, JobId id, std::string_view tube, const std::optional<NewPlace>& place,
+                    Output& out) {
   Job& job = *find_job(id);
   const std::string from = job.tube;
   const bool keeps_key = change_tube(now, job, std::string(tube), out);
@@ -817,8 +817,8 @@ std::uint64_t Model::take_all(std::string_view tube, std::vector<JobState> state
   return count;
 }
 
-// The keys that jobs of the tube have, and those of its cooldowns, in the order of their names.
-// False: none exist.
+// Flushes the keys of the jobs and cooldowns of the tube, in the order of their names. Returns
+// false if it has no keys.
 bool Model::flush_keys(std::string_view tube) {
   std::vector<Key> keys;
   for (Job& job : jobs_) {

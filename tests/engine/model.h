@@ -107,8 +107,8 @@ class Model {
     std::uint64_t groups;       // without their names
   };
 
-  // The mean time for which the jobs of a tube are worked on, in seconds, as the metrics have it:
-  // the model has none.
+  // The mean time for which the jobs of a tube are worked on, in seconds, from the engine's
+  // metrics: the model has no metrics.
   using MeanSeconds = std::function<double(std::string_view tube)>;
 
   Model(const Limits& limits, const Overhead& overhead, MeanSeconds mean_seconds)
@@ -164,8 +164,8 @@ class Model {
   void hold_over(Time until) { hold_until_ = until; }
   std::size_t held_over_count() const;
   bool remove_held(Time now, JobId job, Output& out);
-  Engine::MoveResult move_job(SessionId id, Time now, JobId job, std::string_view tube,
-                              const std::optional<Engine::NewPlace>& place, Output& out);
+  MoveResult move_job(SessionId id, Time now, JobId job, std::string_view tube,
+                      const std::optional<NewPlace>& place, Output& out);
   std::optional<std::uint32_t> move_slice(Time now, Slices& move, std::string_view tube,
                                           Output& out);
   std::optional<bool> reprioritize(JobId job, Priority priority, Output& out);
@@ -297,8 +297,8 @@ class Model {
   bool flush_keys(std::string_view tube);
   void set_priority(Job& job, Priority priority, Output& out);
   void erase(JobId id, Time now, Output& out);
-  void move_to(Time now, JobId id, std::string_view tube,
-               const std::optional<Engine::NewPlace>& place, Output& out);
+  void move_to(Time now, JobId id, std::string_view tube, const std::optional<NewPlace>& place,
+               Output& out);
   JobId cooling(std::string_view tube, std::string_view name, Time now, Output& out);
   Session& session(SessionId id);
   const Session& session(SessionId id) const;

@@ -10,12 +10,12 @@ namespace {
 // Replays the durable list of a world whose session 0 holds job 1, with a TTR of 10 s.
 void restore_held(World& again, JobState rests = JobState::ready) {
   World world;
-  world.engine.record_reservations(&world.output);
+  world.engine.recorded_reservations().record_to(&world.output);
   const SessionId session = world.open("a");
   world.put(session, {.delay = rests == JobState::delayed ? 5U : 0U, .ttr = 10});
   world.engine.reserve_job(session, world.now, 1);
   again.restore(world);
-  again.engine.record_reservations(&again.output);
+  again.engine.recorded_reservations().record_to(&again.output);
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ TEST_CASE("without recording, a reservation is no fact") {
 
 TEST_CASE("where reservations are recorded, a reserve and a touch emit Held") {
   World world;
-  world.engine.record_reservations(&world.output);
+  world.engine.recorded_reservations().record_to(&world.output);
   const SessionId session = world.open();
   world.put(session, {.ttr = 10});
   world.take(session);
@@ -47,7 +47,7 @@ TEST_CASE("where reservations are recorded, a reserve and a touch emit Held") {
 
 TEST_CASE("a waiting session's Held follows the Added of its job") {
   World world;
-  world.engine.record_reservations(&world.output);
+  world.engine.recorded_reservations().record_to(&world.output);
   const SessionId session = world.open();
   world.reserve(session);
   world.put(session, {.ttr = 10});
@@ -57,11 +57,11 @@ TEST_CASE("a waiting session's Held follows the Added of its job") {
 
 TEST_CASE("a Held follows each fact about the resting place of a job that stays reserved") {
   World world;
-  world.engine.record_reservations(&world.output);
+  world.engine.recorded_reservations().record_to(&world.output);
   const SessionId session = world.open();
   const JobTags tags{.unique_key = "k"};
   const auto put = [&](Priority priority) {
-    REQUIRE(world.engine.claim_memory(tags_memory(tags)));
+    REQUIRE(world.engine.memory().claim(tags_memory(tags)));
     world.engine.put_with_tags(world.now, kDefaultTube,
                                {.priority = priority, .delay = {}, .ttr = {10}, .body = {}}, tags,
                                world.output);
@@ -72,8 +72,8 @@ TEST_CASE("a Held follows each fact about the resting place of a job that stays 
   put(4);  // lowers the priority of the first
   CHECK(world.facts() == Lines{"placed 1: ready 4", "held 1 until 10s"});
   Recording described;
-  world.engine.describe(world.now, 1, described);
-  world.engine.describe_delay(world.now, 1, described);
+  world.engine.durable_state().describe(world.now, 1, described);
+  world.engine.durable_state().describe_delay(world.now, 1, described);
   CHECK(described.take_facts() == Lines{"added 1 to default at 0s, ttr 10, no body: ready 4 idp:k",
                                         "held 1 until 10s", "held 1 until 10s"});
 }
@@ -84,13 +84,13 @@ TEST_CASE("a job that was held before a replay is reserved, and by no session th
   CHECK(world.state(1) == JobState::reserved);
   CHECK(world.job(1).counters.reserves == 1);
   CHECK(world.job(1).time_left == 10s);
-  CHECK_FALSE(world.engine.holder_of(1));
-  CHECK(world.engine.held_over_count() == 1);
+  CHECK_FALSE(world.engine.queries().holder_of(1));
+  CHECK(world.engine.recorded_reservations().held_over_count() == 1);
   CHECK(world.engine.info().sessions == 0);
   const SessionId session = world.open("a");
   CHECK(world.take(session) == 0);
   CHECK_FALSE(world.engine.holds_jobs(session));
-  CHECK(world.engine.peek_reserved(session)->id == 1);
+  CHECK(world.engine.queries().peek_reserved(session)->id == 1);
 }
 
 TEST_CASE("any session may release, bury, touch, move or delete a job of the past") {
@@ -110,21 +110,21 @@ TEST_CASE("any session may release, bury, touch, move or delete a job of the pas
 
   World moved;
   restore_held(moved);
-  CHECK(moved.engine.move_job(moved.open(), moved.now, 1, "b", {}, moved.output) ==
-        Engine::MoveResult::moved);
+  CHECK(moved.engine.tube_moves().move(moved.open(), moved.now, 1, "b", {}, moved.output) ==
+        MoveResult::moved);
   CHECK(moved.state(1) == JobState::ready);
 }
 
 TEST_CASE("a touch takes a job of the past over") {
   World world;
   restore_held(world);
-  world.engine.hold_over(world.now + 1s);
+  world.engine.recorded_reservations().hold_over(world.now + 1s);
   const SessionId first = world.open();
   const SessionId second = world.open();
   CHECK(world.engine.touch(first, world.now, 1));
   CHECK(world.facts() == Lines{"held 1 until 10s"});
-  CHECK(world.engine.holder_of(1) == first);
-  CHECK(world.engine.held_over_count() == 0);
+  CHECK(world.engine.queries().holder_of(1) == first);
+  CHECK(world.engine.recorded_reservations().held_over_count() == 0);
   CHECK_FALSE(world.engine.touch(second, world.now, 1));
   world.pass(2s);
   CHECK(world.state(1) == JobState::reserved);
@@ -144,11 +144,11 @@ TEST_CASE("a job of the past is given back when its TTR passes, without a timeou
 TEST_CASE("jobs of the past are given back at the time of hold_over() at the latest") {
   World world;
   restore_held(world);
-  world.engine.hold_over(Time(4s));
+  world.engine.recorded_reservations().hold_over(Time(4s));
   CHECK(world.next_deadline() == Time(4s));
-  world.engine.hold_over(Time(40s));
+  world.engine.recorded_reservations().hold_over(Time(40s));
   CHECK(world.next_deadline() == Time(10s));
-  world.engine.hold_over(Time(4s));
+  world.engine.recorded_reservations().hold_over(Time(4s));
   const SessionId session = world.open("a");
   world.reserve(session);
   world.pass(4s);
@@ -158,16 +158,16 @@ TEST_CASE("jobs of the past are given back at the time of hold_over() at the lat
 
 TEST_CASE("jobs of the past are given back in slices") {
   World before;
-  before.engine.record_reservations(&before.output);
+  before.engine.recorded_reservations().record_to(&before.output);
   const SessionId session = before.open();
   for (int i = 0; i < 5; ++i) before.put_and_hold(session);
   World world(Limits{.work_per_turn = 2});
   world.restore(before);
-  world.engine.hold_over(world.now);
+  world.engine.recorded_reservations().hold_over(world.now);
   for (const std::size_t left : {3U, 1U, 0U}) {
     CHECK(world.engine.next_deadlines().due(world.now));
     world.engine.advance(world.now, world.output);
-    CHECK(world.engine.held_over_count() == left);
+    CHECK(world.engine.recorded_reservations().held_over_count() == left);
   }
   CHECK_FALSE(world.engine.next_deadlines().due(world.now));
 }
@@ -182,11 +182,11 @@ TEST_CASE("a replay of Placed, Removed, Moved or Flushed ends a reservation") {
     restore_held(world);
     world.engine.replay(world.now, fact);
     world.engine.check_invariants();
-    CHECK(world.engine.held_over_count() == 0);
+    CHECK(world.engine.recorded_reservations().held_over_count() == 0);
     world.remove_pending();
     const bool is_there =
         std::holds_alternative<Placed>(fact) || std::holds_alternative<Moved>(fact);
-    CHECK(world.engine.peek(1).has_value() == is_there);
+    CHECK(world.engine.queries().peek(1).has_value() == is_there);
   }
 }
 
@@ -220,14 +220,14 @@ TEST_CASE("a delay whose end was no fact is over when its job is held") {
 
 TEST_CASE("a job of the past counts for its concurrency key and for max-reserved") {
   World before;
-  before.engine.record_reservations(&before.output);
+  before.engine.recorded_reservations().record_to(&before.output);
   const SessionId session = before.open("a");
   before.engine.set_policy(before.now, "a", PolicyKey::max_reserved, "1", before.output);
   for (int i = 0; i < 2; ++i) before.put(session);
   before.take(session);
   const JobTags tags{.concurrency_key = "k"};
   for (int i = 0; i < 2; ++i) {
-    REQUIRE(before.engine.claim_memory(tags_memory(tags)));
+    REQUIRE(before.engine.memory().claim(tags_memory(tags)));
     before.engine.put_with_tags(before.now, "b", {.delay = {}, .ttr = {60}, .body = {}}, tags,
                                 before.output);
   }

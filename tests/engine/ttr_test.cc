@@ -218,7 +218,7 @@ TEST_CASE("a closed session's jobs go to waiting sessions best job first") {
 // 1500 ms.
 JobId put_short(World& world) {
   const JobTags tags{.ttr_short_by_ms = 500};
-  REQUIRE(world.engine.claim_memory(tags_memory(tags)));
+  REQUIRE(world.engine.memory().claim(tags_memory(tags)));
   return world.engine
       .put_with_tags(world.now, kDefaultTube, {.priority = 0, .delay = {}, .ttr = {2}, .body = {}},
                      tags, world.output)

@@ -16,22 +16,24 @@ Limits with_metrics(std::uint32_t tubes, Duration linger = 60s) {
 
 Lines named(const World& world) {
   Lines names;
-  world.engine.tube_metrics().visit_after("", world.engine.limits(), world.now,
-                                          [&](const TubeMetrics& metrics, bool expired) {
-                                            if (!expired) names.emplace_back(metrics.name);
-                                            return true;
-                                          });
+  world.engine.queries().tube_metrics().visit_after("", world.engine.limits(), world.now,
+                                                    [&](const TubeMetrics& metrics, bool expired) {
+                                                      if (!expired)
+                                                        names.emplace_back(metrics.name);
+                                                      return true;
+                                                    });
   return names;
 }
 
 // The record of the tube, or the overflow record.
 const TubeMetrics& metrics_of(const World& world, std::string_view name) {
-  const TubeMetrics* found = &world.engine.tube_metrics().overflow();
-  world.engine.tube_metrics().visit_after("", world.engine.limits(), world.now,
-                                          [&](const TubeMetrics& metrics, bool expired) {
-                                            if (!expired && metrics.name == name) found = &metrics;
-                                            return metrics.name < name;
-                                          });
+  const TubeMetrics* found = &world.engine.queries().tube_metrics().overflow();
+  world.engine.queries().tube_metrics().visit_after("", world.engine.limits(), world.now,
+                                                    [&](const TubeMetrics& metrics, bool expired) {
+                                                      if (!expired && metrics.name == name)
+                                                        found = &metrics;
+                                                      return metrics.name < name;
+                                                    });
   return *found;
 }
 
@@ -101,7 +103,7 @@ TEST_CASE("metrics count the changes of the jobs of a tube") {
   CHECK(metrics.put_to_reserve.sum_seconds() == doctest::Approx(0.005));
   CHECK(metrics.reserve_to_delete.total() == 1);
   CHECK(metrics.reserve_to_delete.sum_seconds() == doctest::Approx(0.05));
-  CHECK(world.engine.tube_metrics().overflow().put_count == 0);
+  CHECK(world.engine.queries().tube_metrics().overflow().put_count == 0);
 }
 
 TEST_CASE("a delete by a session that does not hold the job is no reservation's end") {
@@ -137,7 +139,7 @@ TEST_CASE("the first tubes get records of their own, and all others share one") 
   for (const SessionId session : {a, b, b, c, c, c}) world.put(session);
   CHECK(named(world) == Lines{"a", "default"});
   CHECK(puts_of(world, "a") == 1);
-  const TubeMetrics& other = world.engine.tube_metrics().overflow();
+  const TubeMetrics& other = world.engine.queries().tube_metrics().overflow();
   CHECK(other.name == "other");
   CHECK(other.put_count == 5);
   CHECK(other.jobs.ready == 5);
@@ -166,7 +168,7 @@ TEST_CASE("a record is evicted after its retention, and not before") {
   world.pass(1s);
   visit(world, "b");
   CHECK(named(world) == Lines{"b", "default"});
-  CHECK(world.engine.tube_metrics().overflow().put_count == 1);
+  CHECK(world.engine.queries().tube_metrics().overflow().put_count == 1);
 }
 
 TEST_CASE("a reload changes the number of records for tubes created later") {
@@ -193,7 +195,7 @@ TEST_CASE("a tube with the name of the overflow record is counted in it") {
   const SessionId other = world.open("other");
   world.put(other);
   CHECK(named(world) == Lines{"default"});
-  CHECK(world.engine.tube_metrics().overflow().put_count == 1);
+  CHECK(world.engine.queries().tube_metrics().overflow().put_count == 1);
 }
 
 TEST_CASE("the age of the oldest ready job") {
@@ -220,7 +222,7 @@ TEST_CASE("the age of the oldest ready job") {
   world.put(b);
   world.pass(2s);
   world.put(c);
-  CHECK(world.engine.tube_metrics().overflow().oldest_ready_age(world.now) == 2s);
+  CHECK(world.engine.queries().tube_metrics().overflow().oldest_ready_age(world.now) == 2s);
 }
 
 TEST_CASE("many expired records are evicted one after the other") {

@@ -9,7 +9,7 @@ namespace {
 
 Lines tubes_of(const World& world) {
   Lines names;
-  world.engine.for_each_tube([&](std::string_view name) { names.emplace_back(name); });
+  world.engine.tube_list().for_each([&](std::string_view name) { names.emplace_back(name); });
   return names;
 }
 
@@ -22,7 +22,7 @@ TEST_CASE("a kick takes buried jobs, the oldest buried first") {
   const JobId second = world.put_and_hold(session, {.priority = 1});
   const JobId third = world.put_and_hold(session);
   for (const JobId job : {second, first, third}) world.bury(session, job, 5);
-  CHECK(world.engine.peek_buried(session)->id == second);
+  CHECK(world.engine.queries().peek_buried(session)->id == second);
   CHECK(world.kick(session, 2) == 2);
   CHECK(world.state(second) == JobState::ready);
   CHECK(world.state(first) == JobState::ready);
@@ -92,7 +92,7 @@ TEST_CASE("a ready, delayed or buried job can be deleted by any session") {
   const JobId buried = world.put_and_bury(producer);
   for (const JobId job : {ready, delayed, buried}) {
     CHECK(world.remove(other, job));
-    CHECK_FALSE(world.engine.peek(job));
+    CHECK_FALSE(world.engine.queries().peek(job));
     CHECK_FALSE(world.remove(other, job));
   }
   CHECK(world.tube("a").delete_count == 3);
@@ -107,28 +107,28 @@ TEST_CASE("a reserved job can be deleted by its holder only") {
   CHECK_FALSE(world.remove(other, job));
   CHECK(world.state(job) == JobState::reserved);
   CHECK(world.remove(holder, job));
-  CHECK_FALSE(world.engine.peek(job));
+  CHECK_FALSE(world.engine.queries().peek(job));
 }
 
 TEST_CASE("peeks show the job that comes next in its state, of the used tube") {
   World world;
   const SessionId session = world.open("a");
-  CHECK_FALSE(world.engine.peek_ready(session));
-  CHECK_FALSE(world.engine.peek_delayed(session));
-  CHECK_FALSE(world.engine.peek_buried(session));
+  CHECK_FALSE(world.engine.queries().peek_ready(session));
+  CHECK_FALSE(world.engine.queries().peek_delayed(session));
+  CHECK_FALSE(world.engine.queries().peek_buried(session));
   world.put(session, {.priority = 5});
   const JobId ready = world.put(session, {.priority = 1, .body = "x"});
   world.put(session, {.delay = 9});
   const JobId delayed = world.put(session, {.delay = 3});
   const JobId buried = world.put_and_bury(session);
   world.put_and_bury(session);
-  CHECK(world.engine.peek_ready(session)->id == ready);
-  CHECK(world.engine.peek_ready(session)->body.view() == "x");
-  CHECK(world.engine.peek_delayed(session)->id == delayed);
-  CHECK(world.engine.peek_buried(session)->id == buried);
-  CHECK(world.engine.peek(buried)->id == buried);
+  CHECK(world.engine.queries().peek_ready(session)->id == ready);
+  CHECK(world.engine.queries().peek_ready(session)->body.view() == "x");
+  CHECK(world.engine.queries().peek_delayed(session)->id == delayed);
+  CHECK(world.engine.queries().peek_buried(session)->id == buried);
+  CHECK(world.engine.queries().peek(buried)->id == buried);
   world.engine.use(session, world.now, "b");
-  CHECK_FALSE(world.engine.peek_ready(session));
+  CHECK_FALSE(world.engine.queries().peek_ready(session));
 }
 
 TEST_CASE("a paused tube gives no jobs, and other tubes do") {
@@ -141,7 +141,7 @@ TEST_CASE("a paused tube gives no jobs, and other tubes do") {
   CHECK(world.pause("a", 10));
   CHECK(world.take(worker) == other);
   CHECK(world.take(worker) == 0);
-  CHECK(world.engine.peek_ready(producer)->id == held_back);
+  CHECK(world.engine.queries().peek_ready(producer)->id == held_back);
   world.reserve(worker);
   world.put(producer);
   CHECK(world.notices().empty());
@@ -238,10 +238,10 @@ TEST_CASE("the last watched tube cannot be ignored, and ignoring what is not wat
   CHECK(world.engine.ignore(session, world.now, "a"));
   CHECK(world.engine.watch(session, world.now, "a"));
   CHECK(world.engine.watch(session, world.now, "a"));
-  CHECK(world.engine.watched_count(session) == 2);
+  CHECK(world.engine.queries().watched_count(session) == 2);
   CHECK(world.engine.ignore(session, world.now, "default"));
   CHECK_FALSE(world.engine.ignore(session, world.now, "a"));
-  CHECK(world.engine.watched_count(session) == 1);
+  CHECK(world.engine.queries().watched_count(session) == 1);
 }
 
 TEST_CASE("a tube that only its pause keeps is removed with it, whichever way it ends") {

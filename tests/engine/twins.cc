@@ -38,7 +38,7 @@ Twins::Twins(std::uint64_t seed)
       limits_(some_limits()),
       engine_(std::make_unique<Engine>(limits_)),
       model_(limits_,
-             {.job = Engine::job_memory(0),
+             {.job = JobMemory::cost_of(0),
               .tags = kTagMemory,
               .key = UniqueKeys::cost_of(""),
               .tube = UniqueKeys::cost_of_tube(""),
@@ -46,14 +46,14 @@ Twins::Twins(std::uint64_t seed)
               .concurrency = ConcurrencyKeys::cost_of(""),
               .groups = Groups::cost_of("", "")},
              [this](std::string_view tube) { return mean_seconds(tube); }) {
-  if (records_) engine_->record_reservations(&engine_output_);
+  if (records_) engine_->recorded_reservations().record_to(&engine_output_);
   if (records_) model_.record_reservations(&model_output_);
 }
 
 Limits Twins::some_limits() {
   constexpr std::array<std::uint32_t, 6> kWorkLimits = {1, 2, 3, 5, 1000, 1000};
   return {.job_bytes = 100,
-          .job_memory_bytes = (4 + below(24)) * Engine::job_memory(100),
+          .job_memory_bytes = (4 + below(24)) * JobMemory::cost_of(100),
           .tubes = static_cast<std::uint32_t>(2 + below(5)),
           .policies = static_cast<std::uint32_t>(below(8)),
           .watches = static_cast<std::uint32_t>((crowded_ ? 20 : 4) + below(12)),
@@ -213,7 +213,7 @@ void Twins::set_patterns() {
 void Twins::claim() {
   const auto size = static_cast<std::uint32_t>(below(4));
   trace("claim " + std::to_string(size));
-  const bool claimed = engine_->claim_memory(size);
+  const bool claimed = engine_->memory().claim(size);
   expect_equal("claim_memory", claimed, model_.claim_memory(size));
   if (claimed) claims_.push_back(size);
 }
@@ -223,7 +223,7 @@ void Twins::return_claim() {
   const std::uint32_t size = claims_.back();
   claims_.pop_back();
   trace("return claim " + std::to_string(size));
-  engine_->return_memory(size);
+  engine_->memory().give_back(size);
   model_.return_memory(size);
 }
 
@@ -254,7 +254,7 @@ void Twins::put() {
   }
   const std::string tube = some_tube();
   trace("  in tube " + tube);
-  const bool has_room = engine_->has_room_for_tube(tube);
+  const bool has_room = engine_->queries().has_room_for_tube(tube);
   const auto engine = engine_->put_in_tube(now_, tube, request, engine_output_);
   const auto model = model_.put_in_tube(tube, now_, job, model_output_);
   expect_equal("the new job's id", engine.value_or(0), model.value_or(0));
@@ -289,7 +289,7 @@ void Twins::put_with_tags() {
   const std::uint32_t memory = job.body.size() + tags_memory(tags);
   trace("put in tube " + tube + " " + std::to_string(job.priority) + " " + text_of(job.delay) +
         " " + text_of(ttr) + " " + text_of(tags));
-  const bool claimed = engine_->claim_memory(memory);
+  const bool claimed = engine_->memory().claim(memory);
   expect_equal("claim_memory", claimed, model_.claim_memory(memory));
   if (!claimed) return;
   const PutRequest request{
@@ -298,7 +298,7 @@ void Twins::put_with_tags() {
   const auto model = model_.put_with_tags(tube, now_, job, model_output_);
   expect_equal("room for the tube", engine.has_value(), model.has_value());
   if (!engine) {
-    engine_->return_memory(memory);
+    engine_->memory().give_back(memory);
     model_.return_memory(memory);
     return;
   }
@@ -325,7 +325,7 @@ void Twins::reserve_ready() {
   const SessionId id = some_session();
   if (model_.waits(id)) return;
   trace(std::to_string(id) + " reserve ready");
-  const auto next = engine_->peek_next(id, now_);
+  const auto next = engine_->queries().peek_next(id, now_);
   const auto engine = engine_->reserve_ready(id, now_);
   expect_equal("the ready job reserved", engine ? engine->id : 0, model_.reserve_ready(id, now_));
   expect_equal("the next job", next ? next->id : 0, engine ? engine->id : 0);
@@ -412,12 +412,12 @@ void Twins::begin_kick() {
   const std::uint64_t bound = below(8);
   if (one_in(2)) {
     trace("begin kick " + tube + " " + std::to_string(bound));
-    return begin_slices(Work::kick, engine_->begin_kick(tube, bound),
+    return begin_slices(Work::kick, engine_->queries().slices_to_kick(tube, bound),
                         model_.begin_kick(tube, std::nullopt, bound));
   }
   const JobState state = one_in(2) ? JobState::buried : JobState::delayed;
   trace("begin kick " + tube + " " + std::string(name_of(state)) + " " + std::to_string(bound));
-  begin_slices(Work::kick, engine_->begin_kick(tube, state, bound),
+  begin_slices(Work::kick, engine_->queries().slices(tube, state, bound),
                model_.begin_kick(tube, state, bound));
 }
 
@@ -426,7 +426,7 @@ void Twins::begin_flush() {
   const auto state = static_cast<JobState>(below(4));
   const std::uint64_t bound = below(8);
   trace("begin flush " + tube + " " + std::string(name_of(state)) + " " + std::to_string(bound));
-  begin_slices(Work::flush, engine_->begin_flush(tube, state, bound),
+  begin_slices(Work::flush, engine_->queries().slices(tube, state, bound),
                model_.begin_flush(tube, state, bound));
 }
 
@@ -435,7 +435,7 @@ void Twins::begin_move() {
   const auto state = static_cast<JobState>(below(3));
   const std::uint64_t bound = below(8);
   trace("begin move " + tube + " " + std::string(name_of(state)) + " " + std::to_string(bound));
-  begin_slices(Work::move, engine_->begin_move(tube, state, bound),
+  begin_slices(Work::move, engine_->queries().slices(tube, state, bound),
                model_.begin_flush(tube, state, bound));
 }
 
@@ -463,7 +463,8 @@ void Twins::continue_slices() {
       break;
     case Work::move: {
       trace("move slice to " + slices.to);
-      const auto engine = engine_->move_slice(now_, slices.engine, slices.to, engine_output_);
+      const auto engine =
+          engine_->tube_moves().move_slice(now_, slices.engine, slices.to, engine_output_);
       const auto model = model_.move_slice(now_, slices.model, slices.to, model_output_);
       expect_equal("room for the tube", engine.has_value(), model.has_value());
       expect_equal("moved", engine.value_or(0), model.value_or(0));
@@ -478,13 +479,13 @@ void Twins::move_job() {
   const SessionId id = some_session();
   const JobId job = some_job();
   const std::string tube = some_tube();
-  std::optional<Engine::NewPlace> place;
+  std::optional<NewPlace> place;
   if (one_in(2)) {
     place = {.priority = some_priority(), .delay = one_in(2) ? TimeSpan() : some_span()};
   }
   trace(std::to_string(id) + " move " + std::to_string(job) + " to " + tube +
         (place ? " " + std::to_string(place->priority) + " " + text_of(place->delay) : ""));
-  const auto engine = engine_->move_job(id, now_, job, tube, place, engine_output_);
+  const auto engine = engine_->tube_moves().move(id, now_, job, tube, place, engine_output_);
   expect(engine == model_.move_job(id, now_, job, tube, place, model_output_), "move");
 }
 
@@ -492,7 +493,7 @@ void Twins::reprioritize() {
   const JobId job = some_job();
   const Priority priority = some_priority();
   trace("reprioritize " + std::to_string(job) + " " + std::to_string(priority));
-  const auto engine = engine_->reprioritize(job, priority, engine_output_);
+  const auto engine = engine_->tube_moves().reprioritize(job, priority, engine_output_);
   expect(engine == model_.reprioritize(job, priority, model_output_), "reprioritize");
 }
 
@@ -563,12 +564,12 @@ void Twins::restart() {
   trace("restart");
   Recording what_is_there;
   what_is_there.set_time(now_);
-  engine_->visit_durable(now_, what_is_there);
+  engine_->durable_state().visit(now_, what_is_there);
   engine_ = std::make_unique<Engine>(limits_);
   engine_->set_patterns(now_, model_.patterns(), what_is_there);
   for (const RecordedFact& kept : what_is_there.log()) engine_->replay(now_, kept.fact());
   engine_->end_replay();
-  if (records_) engine_->record_reservations(&engine_output_);
+  if (records_) engine_->recorded_reservations().record_to(&engine_output_);
   model_.restart(now_);
   sessions_.clear();
   slices_.clear();
@@ -583,7 +584,7 @@ void Twins::restart() {
 void Twins::hold_over() {
   const Time until = one_in(5) ? kNever : now_ + some_seconds(time_grain_);
   trace("hold over until " + describe(until));
-  engine_->hold_over(until);
+  engine_->recorded_reservations().hold_over(until);
   model_.hold_over(until);
 }
 
@@ -654,7 +655,7 @@ void Twins::compare_whole() const {
   expect_equal("timeouts", engine.timeouts, model.timeouts);
   expect_equal("deduplicated jobs", engine.deduplicated_jobs, model.deduplicated_jobs);
   for (const std::string name : {"g", "h"}) {
-    const auto here = engine_->group_info(name);
+    const auto here = engine_->queries().group_info(name);
     const auto there = model_.group_info(name);
     expect_equal("whether there is a group", here.has_value(), there.has_value());
     if (!here) continue;
@@ -673,7 +674,8 @@ void Twins::compare_whole() const {
   expect_equal("waiting for jobs", engine.waiting_for_jobs, model.waiting_for_jobs);
   expect_equal("watches", engine.watches, model.watches);
   expect_equal("memory", engine.memory_bytes, model.memory_bytes);
-  expect_equal("held over", engine_->held_over_count(), model_.held_over_count());
+  expect_equal("held over", engine_->recorded_reservations().held_over_count(),
+               model_.held_over_count());
   const Deadlines next = engine_->next_deadlines();
   const Model::Deadlines model_next = model_.next_deadlines();
   expect(next.delay == model_next.delay, "the next delay to end");
@@ -690,26 +692,30 @@ void Twins::compare_sessions() const {
   for (const SessionId id : sessions_) {
     expect(engine_->used_tube(id) == model_.used(id), "the tube used by " + std::to_string(id));
     Lines watched;
-    engine_->for_each_watched(id, [&](std::string_view name) { watched.emplace_back(name); });
+    engine_->queries().for_each_watched(id,
+                                        [&](std::string_view name) { watched.emplace_back(name); });
     expect_same("tubes watched", watched, model_.watched(id));
-    expect_equal("how many are watched", engine_->watched_count(id), watched.size());
-    std::vector<JobId> held = engine_->held_jobs(id);
+    expect_equal("how many are watched", engine_->queries().watched_count(id), watched.size());
+    std::vector<JobId> held = engine_->queries().held_jobs(id);
     std::sort(held.begin(), held.end());
     expect(held == model_.held_jobs(id), "the jobs held by " + std::to_string(id));
     expect_equal("holding jobs", engine_->holds_jobs(id), model_.holds_jobs(id));
-    same_job("peek_ready", engine_->peek_ready(id), model_.peek(id, JobState::ready));
-    same_job("peek_delayed", engine_->peek_delayed(id), model_.peek(id, JobState::delayed));
-    same_job("peek_buried", engine_->peek_buried(id), model_.peek(id, JobState::buried));
-    same_job("peek_reserved", engine_->peek_reserved(id), model_.peek(id, JobState::reserved));
+    same_job("peek_ready", engine_->queries().peek_ready(id), model_.peek(id, JobState::ready));
+    same_job("peek_delayed", engine_->queries().peek_delayed(id),
+             model_.peek(id, JobState::delayed));
+    same_job("peek_buried", engine_->queries().peek_buried(id), model_.peek(id, JobState::buried));
+    same_job("peek_reserved", engine_->queries().peek_reserved(id),
+             model_.peek(id, JobState::reserved));
   }
 }
 
 double Twins::mean_seconds(std::string_view tube) const {
-  const TubeMetrics* found = &engine_->tube_metrics().overflow();
-  engine_->tube_metrics().visit_after("", limits_, now_, [&](const TubeMetrics& metrics, bool) {
-    if (metrics.tube != nullptr && metrics.name == tube) found = &metrics;
-    return true;
-  });
+  const TubeMetrics* found = &engine_->queries().tube_metrics().overflow();
+  engine_->queries().tube_metrics().visit_after(
+      "", limits_, now_, [&](const TubeMetrics& metrics, bool) {
+        if (metrics.tube != nullptr && metrics.name == tube) found = &metrics;
+        return true;
+      });
   return found->mean_processing_seconds();
 }
 
@@ -720,7 +726,7 @@ void Twins::compare_ages() const {
   const auto metrics_name_of = [&](const std::string& tube) {
     return oldest.contains(tube) ? tube : std::string(TubeMetricsRegistry::kOverflowName);
   };
-  const TubeMetricsRegistry& registry = engine_->tube_metrics();
+  const TubeMetricsRegistry& registry = engine_->queries().tube_metrics();
   registry.visit_after("", limits_, now_, [&](const TubeMetrics& metrics, bool expired) {
     if (!expired) oldest[std::string(metrics.name)];
     return true;
@@ -750,16 +756,17 @@ void Twins::compare_ages() const {
 
 void Twins::compare_tubes() const {
   std::map<std::string, Duration> oldest_ready;  // of tubes with a record of their own
-  engine_->tube_metrics().visit_after("", limits_, now_, [&](const TubeMetrics& metrics, bool) {
-    if (metrics.tube == nullptr) return true;
-    oldest_ready[std::string(metrics.name)] = metrics.oldest_ready_age(now_);
-    return true;
-  });
+  engine_->queries().tube_metrics().visit_after(
+      "", limits_, now_, [&](const TubeMetrics& metrics, bool) {
+        if (metrics.tube == nullptr) return true;
+        oldest_ready[std::string(metrics.name)] = metrics.oldest_ready_age(now_);
+        return true;
+      });
   Lines names;
-  engine_->for_each_tube([&](std::string_view name) { names.emplace_back(name); });
+  engine_->tube_list().for_each([&](std::string_view name) { names.emplace_back(name); });
   expect_same("the list of tubes", names, model_.tubes());
   for (const std::string& name : names) {
-    const std::optional<TubeInfo> engine = engine_->tube_info(now_, name);
+    const std::optional<TubeInfo> engine = engine_->queries().tube_info(now_, name);
     expect(engine.has_value() && engine->name == name, "the tube " + name);
     const TubeInfo model = model_.tube_info(name, now_);
     expect(engine->jobs == model.jobs, "the jobs of tube " + name);
@@ -769,7 +776,7 @@ void Twins::compare_tubes() const {
     expect_equal("waiting in a tube", engine->waiting_count, model.waiting_count);
     expect_equal("deletes", engine->delete_count, model.delete_count);
     expect_equal("pauses", engine->pause_count, model.pause_count);
-    expect_equal("whether it is full", engine_->is_full(name), model_.is_full(name));
+    expect_equal("whether it is full", engine_->queries().is_full(name), model_.is_full(name));
     expect_equal("pause", engine->pause.count, model.pause.count);
     expect(engine->pause_left == model.pause_left, "the pause left of tube " + name);
     expect_equal("reserves", engine->reserve_count, model.reserve_count);
@@ -786,7 +793,7 @@ void Twins::compare_tubes() const {
 
 void Twins::compare_jobs() const {
   for (const Model::Job& job : model_.jobs()) {
-    const std::optional<JobInfo> engine = engine_->job_info(now_, job.id);
+    const std::optional<JobInfo> engine = engine_->queries().job_info(now_, job.id);
     const std::string what = "job " + std::to_string(job.id);
     expect_equal(what, engine.has_value(), !job.truncated);
     if (job.truncated) continue;
@@ -801,10 +808,10 @@ void Twins::compare_jobs() const {
     expect(engine->tags == model.tags, what + ", its tags");
     expect(engine->marks == model.marks, what + ", its marks");
     expect_equal(what + ", its bytes", engine->body_bytes, model.body_bytes);
-    const std::optional<JobBody> body = engine_->peek(job.id);
+    const std::optional<JobBody> body = engine_->queries().peek(job.id);
     expect(body && body->body.view() == job.body.view(), what + ", its body");
   }
-  expect(!engine_->peek(model_.next_job_id()), "a job that was never put");
+  expect(!engine_->queries().peek(model_.next_job_id()), "a job that was never put");
 }
 
 // One page of one tube, and one of the tubes.
@@ -812,7 +819,7 @@ void Twins::compare_lists() {
   Lines names;
   const std::uint64_t first = below(tube_count_ + 2);
   const auto most = static_cast<std::uint32_t>(1 + below(3));
-  const std::uint64_t next = engine_->visit_tubes(
+  const std::uint64_t next = engine_->queries().visit_tubes(
       now_, first, most, [&](const TubeInfo& info) { names.emplace_back(info.name); });
   Lines tubes = model_.tubes();
   expect_equal("where the next page of tubes begins", next,
@@ -830,7 +837,7 @@ void Twins::compare_lists() {
   const auto limit = static_cast<std::uint32_t>(1 + below(5));
   std::erase_if(model, [&](JobId id) { return id < from; });
   const JobPage page =
-      engine_->list_jobs(tube, state, from, limit, held && state == JobState::delayed);
+      engine_->queries().list_jobs(tube, state, from, limit, held && state == JobState::delayed);
   expect_equal("where the next page begins", page.next, model.size() > limit ? model[limit] : 0);
   model.resize(std::min<std::size_t>(model.size(), limit));
   expect(page.jobs == model, "a page of jobs of " + tube);
@@ -846,7 +853,7 @@ void Twins::settle(Engine& engine) const {
 
 Lines Twins::durable(const Engine& engine) const {
   Recording list;
-  engine.visit_durable(now_, list);
+  engine.durable_state().visit(now_, list);
   Lines lines = list.take_facts();
   std::sort(lines.begin(), lines.end());  // pauses are emitted in the order of the list of tubes
   return lines;
@@ -866,7 +873,7 @@ void Twins::check_replay() {
   Recording ignored;
   for (Engine* engine : {&at_once, &when_emitted, &again}) {
     engine->set_patterns(now_, model_.patterns(), ignored);
-    if (records_) engine->record_reservations(&ignored);
+    if (records_) engine->recorded_reservations().record_to(&ignored);
   }
   for (const auto* log : {&std::as_const(log_before_), &engine_output_.log()}) {
     for (const RecordedFact& kept : *log) {
@@ -875,7 +882,7 @@ void Twins::check_replay() {
     }
   }
   Recording minimal;
-  engine_->visit_durable(now_, minimal);
+  engine_->durable_state().visit(now_, minimal);
   for (const RecordedFact& kept : minimal.log()) again.replay(now_, kept.fact());
   for (Engine* replayed : {&at_once, &when_emitted, &again}) {
     replayed->check_invariants();

@@ -11,7 +11,7 @@ namespace {
 PutResult put(World& world, std::string_view key, std::uint32_t cooldown = 0,
               std::string_view tube = kDefaultTube) {
   const JobTags tags{.unique_key = key, .cooldown = {cooldown}};
-  REQUIRE(world.engine.claim_memory(tags_memory(tags)));
+  REQUIRE(world.engine.memory().claim(tags_memory(tags)));
   const auto result = world.engine.put_with_tags(
       world.now, tube, {.priority = 0, .delay = {}, .ttr = {60}, .body = {}}, tags, world.output);
   world.engine.check_invariants();
@@ -54,11 +54,11 @@ TEST_CASE("a key counts until its cooldown has ended") {
   const std::string key(100, 'k');
   const JobId id = put(world, key, 5).id;
   const std::uint64_t with_job = world.engine.info().memory_bytes;
-  CHECK(with_job > Engine::job_memory(0) + key.size());
+  CHECK(with_job > JobMemory::cost_of(0) + key.size());
   world.remove(session, id);
   const std::uint64_t with_cooldown = world.engine.info().memory_bytes;
   CHECK(with_cooldown > key.size());
-  CHECK(with_cooldown < with_job - Engine::job_memory(0));
+  CHECK(with_cooldown < with_job - JobMemory::cost_of(0));
   put(world, key);
   CHECK(world.engine.info().memory_bytes ==
         with_cooldown);  // a put that adds nothing costs nothing
@@ -73,7 +73,7 @@ TEST_CASE("keys are flushed in slices") {
   for (std::uint32_t i = 0; i < kKeys; ++i) {
     const std::string key = "key-" + std::to_string(i);
     const JobTags tags{.unique_key = key, .cooldown = {}};
-    world.engine.claim_memory(tags_memory(tags));
+    world.engine.memory().claim(tags_memory(tags));
     world.engine.put_with_tags(
         world.now, "t", {.priority = 0, .delay = {}, .ttr = {60}, .body = {}}, tags, world.output);
   }

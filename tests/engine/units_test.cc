@@ -70,7 +70,7 @@ struct Queue {
   SessionId session = engine.open();
 
   JobId put(std::string_view tube, const JobTags& tags = {}) {
-    REQUIRE(engine.claim_memory(tags_memory(tags)));
+    REQUIRE(engine.memory().claim(tags_memory(tags)));
     const PutRequest request{.priority = 9, .delay = {}, .ttr = {60}, .body = {}};
     const auto result = engine.put_with_tags(now, tube, request, tags, out);
     return result.value().id;
@@ -103,9 +103,9 @@ struct Queue {
   }
   std::string move(JobId job, std::string_view tube, bool placed) {
     out.take();
-    std::optional<Engine::NewPlace> place;
+    std::optional<NewPlace> place;
     if (placed) place = {.priority = 5, .delay = {}};
-    CHECK(engine.move_job(session, now, job, tube, place, out) == Engine::MoveResult::moved);
+    CHECK(engine.tube_moves().move(session, now, job, tube, place, out) == MoveResult::moved);
     return out.take();
   }
   std::string advance(Duration by) {
@@ -120,7 +120,7 @@ struct Queue {
 
 TEST_CASE("one fact is no unit") {
   Queue queue;
-  REQUIRE(queue.engine.claim_memory(0));
+  REQUIRE(queue.engine.memory().claim(0));
   const PutRequest plain{.priority = 0, .delay = {}, .ttr = {60}, .body = {}};
   const JobId job = queue.engine.put(queue.session, queue.now, plain, queue.out);
   CHECK(queue.out.take() == "added");
@@ -209,21 +209,21 @@ TEST_CASE("each job of move-jobs is a unit") {
     REQUIRE(queue.engine.bury(queue.session, queue.now, job, 0, queue.out));
   }
   queue.out.take();
-  Slices move = queue.engine.begin_move("a", JobState::buried, 2);
-  CHECK(queue.engine.move_slice(queue.now, move, "b", queue.out) == 2);
+  Slices move = queue.engine.queries().slices("a", JobState::buried, 2);
+  CHECK(queue.engine.tube_moves().move_slice(queue.now, move, "b", queue.out) == 2);
   CHECK(queue.out.take() == "( placed moved ) ( placed moved )");
 }
 
 TEST_CASE("a reserved job gets another priority in one unit with its reservation") {
   Queue queue;
-  queue.engine.record_reservations(&queue.out);
+  queue.engine.recorded_reservations().record_to(&queue.out);
   const JobId job = queue.put_with_key("a");
   queue.reserve(job);
   queue.put_with_key("a");
   CHECK(queue.out.take().empty());  // it is no more urgent
-  REQUIRE(queue.engine.reprioritize(job, 4, queue.out) == false);
+  REQUIRE(queue.engine.tube_moves().reprioritize(job, 4, queue.out) == false);
   const JobTags tags{.unique_key = "key", .cooldown = {9}};
-  REQUIRE(queue.engine.claim_memory(tags_memory(tags)));
+  REQUIRE(queue.engine.memory().claim(tags_memory(tags)));
   const PutRequest urgent{.priority = 1, .delay = {}, .ttr = {60}, .body = {}};
   REQUIRE(queue.engine.put_with_tags(queue.now, "a", urgent, tags, queue.out));
   CHECK(queue.out.take() == "( placed held )");

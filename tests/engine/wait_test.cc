@@ -63,7 +63,7 @@ TEST_CASE("a wait ends when the job is flushed in any way") {
           CHECK(world.remove(worker, 3));
         }) == all);
   CHECK(after([](World& world, SessionId) {
-          Slices flush = world.engine.begin_flush("a", JobState::delayed, 10);
+          Slices flush = world.engine.queries().slices("a", JobState::delayed, 10);
           world.engine.flush_slice(world.now, flush, world.output, world.output);
         }) == Lines{"2 deleted 2"});
   CHECK(after([](World& world, SessionId) {
@@ -81,7 +81,7 @@ TEST_CASE("a wait goes on while the job lives") {
   const JobId job = world.put_and_hold(worker, {.ttr = 5});
   world.wait_for_job(waiting, job, 100s);
   world.pass(5s);
-  world.engine.move_job(worker, world.now, job, "b", std::nullopt, world.output);
+  world.engine.tube_moves().move(worker, world.now, job, "b", std::nullopt, world.output);
   world.engine.reserve_job(worker, world.now, job);
   world.release(worker, job, 0, 5);
   world.engine.kick_job(world.now, job, {}, world.output);

@@ -28,7 +28,7 @@ struct Put {
 // The facts of which a snapshot of the engine consists.
 inline Lines durable(const Engine& engine, Time now) {
   Recording list;
-  engine.visit_durable(now, list);
+  engine.durable_state().visit(now, list);
   return list.take_facts();
 }
 
@@ -42,7 +42,7 @@ class World {
   // Replays the durable list of the other world. Precondition: this world is new.
   void restore(const World& other) {
     Recording list;
-    other.engine.visit_durable(other.now, list);
+    other.engine.durable_state().visit(other.now, list);
     now = other.now;
     Replay replay(engine, now);
     for (const RecordedFact& kept : list.log()) replay.fact(kept.fact());
@@ -69,7 +69,7 @@ class World {
 
   JobId put(SessionId id, const Put& put = {}) {
     const Bytes body = Bytes::copy_of(put.body);
-    engine.claim_memory(body.size());
+    engine.memory().claim(body.size());
     const JobId job = engine.put(
         id, now, {.priority = put.priority, .delay = {{put.delay}}, .ttr = {put.ttr}, .body = body},
         output);
@@ -131,7 +131,8 @@ class World {
   // Runs all slices of a kick.
   std::uint64_t kick(SessionId id, std::uint64_t bound) {
     std::uint64_t moved = 0;
-    for (Slices kick = engine.begin_kick(engine.used_tube(id), bound); kick.left > 0;) {
+    for (Slices kick = engine.queries().slices_to_kick(engine.used_tube(id), bound);
+         kick.left > 0;) {
       moved += engine.kick(now, kick, output);
       engine.check_invariants();
     }
@@ -167,10 +168,14 @@ class World {
   }
 
   // Precondition for both: it exists.
-  JobInfo job(JobId id) const { return engine.job_info(now, id).value(); }
-  TubeInfo tube(std::string_view name) const { return engine.tube_info(now, name).value(); }
+  JobInfo job(JobId id) const { return engine.queries().job_info(now, id).value(); }
+  TubeInfo tube(std::string_view name) const {
+    return engine.queries().tube_info(now, name).value();
+  }
   JobState state(JobId id) const { return job(id).state; }
-  bool has_tube(std::string_view name) const { return engine.tube_info(now, name).has_value(); }
+  bool has_tube(std::string_view name) const {
+    return engine.queries().tube_info(now, name).has_value();
+  }
 
   Lines notices() { return output.take_notices(); }
   Lines facts() { return output.take_facts(); }

@@ -33,7 +33,7 @@ struct Queue {
 
   void put(const std::string& tube) {
     const JobTags tags{.concurrency_key = "key", .concurrency_limit = 1};
-    if (!engine.claim_memory(tags_memory(tags))) fail("no memory");
+    if (!engine.memory().claim(tags_memory(tags))) fail("no memory");
     const auto result = engine.put_with_tags(
         now, tube, {.priority = 0, .delay = {}, .ttr = {60}, .body = {}}, tags, output);
     if (!result) fail("too many tubes");

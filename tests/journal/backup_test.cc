@@ -84,7 +84,7 @@ TEST_CASE("a backup of a log being written and compacted has everything that was
     const auto restored = opened(copy);
     CHECK(restored->engine().info().jobs.total() >= 201);
     CHECK(restored->engine().info().jobs.total() <= 202);
-    for (JobId id = 1; id <= last; ++id) REQUIRE(restored->engine().peek(id).has_value());
+    for (JobId id = 1; id <= last; ++id) REQUIRE(restored->engine().queries().peek(id).has_value());
   }
 }
 

@@ -52,7 +52,7 @@ std::multiset<std::string> salvaged_bodies(TestDisk& disk) {
   const auto queue = opened(copy, {.clock = kClock});
   std::multiset<std::string> bodies;
   for (JobId id = 1; id < into.next_job_id(); ++id) {
-    if (const auto job = queue->engine().peek(id)) bodies.emplace(job->body.view());
+    if (const auto job = queue->engine().queries().peek(id)) bodies.emplace(job->body.view());
   }
   CHECK(bodies.size() == queue->engine().info().jobs.total());
   return bodies;

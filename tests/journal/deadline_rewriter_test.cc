@@ -56,15 +56,15 @@ class SteppedQueue {
       std::vector<JobId> ids;
     } durable;
     const engine::Engine& engine = queue_->engine();
-    engine.visit_durable(queue_->now(), durable);
+    engine.durable_state().visit(queue_->now(), durable);
     std::string text;
     for (const JobId id : durable.ids) {
-      const auto job = engine.job_info(queue_->now(), id);
+      const auto job = engine.queries().job_info(queue_->now(), id);
       text += fmt::format("{} {} {}\n", id, name_of(job->state), whole_seconds(job->time_left));
     }
     std::set<std::string> pauses;  // sorted, because tubes may be created in another order
-    engine.for_each_tube([&](std::string_view name) {
-      const auto left = engine.tube_info(queue_->now(), name)->pause_left;
+    engine.tube_list().for_each([&](std::string_view name) {
+      const auto left = engine.queries().tube_info(queue_->now(), name)->pause_left;
       if (left > Duration::zero()) pauses.insert(fmt::format("{} {}\n", name, whole_seconds(left)));
     });
     for (const std::string& pause : pauses) text += pause;
@@ -149,7 +149,7 @@ TEST_CASE("a clock that drifts is followed when it matters, however small its st
     queue->settle();
   }
   queue.restart();
-  const Duration left = queue->engine().job_info(queue->now(), 1)->time_left;
+  const Duration left = queue->engine().queries().job_info(queue->now(), 1)->time_left;
   CHECK(std::chrono::abs(left - 1000s) <= 500ms);
 }
 
@@ -180,8 +180,9 @@ TEST_CASE("no tick writes or examines more than a slice" * doctest::test_suite("
   queue->settle();
   CHECK(records(queue) == first + kDelayedJobs + ticks);
   queue.restart();
-  CHECK(queue->engine().job_info(queue->now(), kReadyJobs + 1)->time_left == 1000s);
-  CHECK(queue->engine().job_info(queue->now(), kReadyJobs + kDelayedJobs)->time_left == 1000s);
+  CHECK(queue->engine().queries().job_info(queue->now(), kReadyJobs + 1)->time_left == 1000s);
+  CHECK(queue->engine().queries().job_info(queue->now(), kReadyJobs + kDelayedJobs)->time_left ==
+        1000s);
 }
 
 TEST_CASE("a step during a rewrite starts the rewrite again") {

@@ -70,7 +70,7 @@ std::string difference(const engine::Lines& found, const engine::Lines& expected
 Result<Revival> revive(Storage& storage, const WallClock& clock, Time now) {
   Revival revival;
   revival.engine = std::make_unique<engine::Engine>(Limits{});
-  revival.engine->record_reservations(&nowhere);
+  revival.engine->recorded_reservations().record_to(&nowhere);
   engine::Replay queue(*revival.engine, now);
   Restorer restorer(queue);
   auto found = examine(storage, clock, restorer, nullptr);
@@ -82,7 +82,7 @@ Result<Revival> revive(Storage& storage, const WallClock& clock, Time now) {
 
 engine::Lines durable_state(const engine::Engine& engine, Time now) {
   engine::Recording list;
-  engine.visit_durable(now, list);
+  engine.durable_state().visit(now, list);
   engine::Lines lines = list.take_facts();
   std::sort(lines.begin(), lines.end());  // pauses are in the order of the list of tubes
   return lines;
@@ -94,7 +94,7 @@ void History::begin(const engine::Engine& engine, Lsn lsn, const WallClock& cloc
   first_ = lsn;
   clock_ = clock;
   before_ = {};
-  engine.visit_durable(now, before_);
+  engine.durable_state().visit(now, before_);
   facts_.clear();
   units_.clear();
 }
@@ -133,7 +133,7 @@ std::unique_ptr<engine::Engine> History::state_at(Lsn lsn, const WallClock& cloc
   TUBED_ASSERT(lsn >= first_);
   const Duration by = clock_.offset - clock.offset;
   auto engine = std::make_unique<engine::Engine>(Limits{});
-  engine->record_reservations(&nowhere);
+  engine->recorded_reservations().record_to(&nowhere);
   for (const engine::RecordedFact& fact : before_.log())
     engine->replay(now, shifted(fact.fact(), by));
   for (const Entry& entry : facts_) {
@@ -158,7 +158,7 @@ void ClientBooks::note(const std::vector<ScriptedLoad::Reply>& replies, Lsn lsn)
 std::optional<std::string> ClientBooks::check(const engine::Engine& engine,
                                               Lsn acknowledged) const {
   for (const auto& [id, job] : jobs_) {
-    const auto found = engine.peek(id);
+    const auto found = engine.queries().peek(id);
     const bool put = job.put_at <= acknowledged;
     const bool removed = job.removed_at && *job.removed_at <= acknowledged;
     if (found && removed) return "job " + text(id) + " was deleted, and is back";
@@ -171,7 +171,7 @@ std::optional<std::string> ClientBooks::check(const engine::Engine& engine,
 void ClientBooks::settle(const engine::Engine& engine, Lsn acknowledged) {
   for (auto entry = jobs_.begin(); entry != jobs_.end();) {
     auto& [id, job] = *entry;
-    const bool found = engine.peek(id).has_value();
+    const bool found = engine.queries().peek(id).has_value();
     if (!found && job.put_at > acknowledged) {
       entry = jobs_.erase(entry);  // the put was not acknowledged: its id may be used again
       continue;
@@ -248,9 +248,10 @@ bool JournalLife::boot() {
   applied_ = revival->found.applied.value_or(Applied{});
   books_.settle(*engine_, acknowledged_);
   history_.begin(*engine_, lsn, options_.clock, now());
-  engine_->record_reservations(options_.reservations ? this : nullptr);
+  engine_->recorded_reservations().record_to(options_.reservations ? this : nullptr);
   if (!options_.reservations || below(2) == 0) {
-    engine_->hold_over(now() + Duration(options_.reservations ? below(5) * kSecond : 0));
+    engine_->recorded_reservations().hold_over(
+        now() + Duration(options_.reservations ? below(5) * kSecond : 0));
   }
   acknowledged_ = durable_ = lsn;
   failed_ = full_ = stopped_in_order_ = false;

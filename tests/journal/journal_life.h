@@ -143,11 +143,11 @@ class JournalLife final : public FactSink, public JournalHost {
   void report_full(bool full, const std::string& /*reason*/) override { full_ = full; }
   bool describe_job(JobId id, FactSink& sink) override {
     if (nature_.entries && below(4) == 0) return false;
-    engine_->describe(now(), id, sink);
+    engine_->durable_state().describe(now(), id, sink);
     return true;
   }
   void describe_delay(JobId id, FactSink& sink) override {
-    engine_->describe_delay(now(), id, sink);
+    engine_->durable_state().describe_delay(now(), id, sink);
   }
   WallClock wall_clock() const override { return options_.clock; }
 

@@ -167,7 +167,7 @@ TEST_CASE("a held job is copied with its reservation") {
   Random random(1);
   TestDisk next = disk.after_crash(random, Fate::power_loss);
   const auto again = opened(next, {.reservations = true});
-  CHECK(again->engine().held_over_count() == 1);
+  CHECK(again->engine().recorded_reservations().held_over_count() == 1);
   CHECK(again->state() == queue->state());
 }
 

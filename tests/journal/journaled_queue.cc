@@ -58,7 +58,7 @@ Result<std::unique_ptr<JournaledQueue>> JournaledQueue::open(TestDisk& disk,
   auto journal = Journal::open(disk, *queue, options(settings), std::move(*found));
   if (!journal) return journal.error();
   queue->journal_ = std::move(*journal);
-  if (settings.reservations) queue->engine_.record_reservations(queue.get());
+  if (settings.reservations) queue->engine_.recorded_reservations().record_to(queue.get());
   queue->session_ = queue->engine_.open();
   return queue;
 }
@@ -92,7 +92,7 @@ JobId JournaledQueue::put(std::size_t body_bytes, Priority priority, Seconds del
 }
 
 JobId JournaledQueue::put_body(const std::string& body, Priority priority, Seconds delay) {
-  TUBED_ASSERT(engine_.claim_memory(static_cast<std::uint32_t>(body.size())));
+  TUBED_ASSERT(engine_.memory().claim(static_cast<std::uint32_t>(body.size())));
   return engine_.put(
       session_, now_,
       {.priority = priority, .delay = {delay}, .ttr = Seconds{60}, .body = Bytes::copy_of(body)},
@@ -114,7 +114,7 @@ void JournaledQueue::notice(const engine::Notice& notice) {
 
 std::string JournaledQueue::state() {
   StateText state;
-  engine_.visit_durable(now_, state);
+  engine_.durable_state().visit(now_, state);
   return state.text;
 }
 

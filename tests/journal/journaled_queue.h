@@ -72,12 +72,12 @@ class JournaledQueue final : public engine::Output, public JournalHost {
   void report_full(bool full, const std::string&) override { full_ = full; }
   bool describe_job(JobId id, FactSink& sink) override {
     if (!describes_) return false;
-    engine_.describe(now_, id, sink);
+    engine_.durable_state().describe(now_, id, sink);
     return true;
   }
   void describe_delay(JobId id, FactSink& sink) override {
     ++delays_asked_;
-    engine_.describe_delay(now_, id, sink);
+    engine_.durable_state().describe_delay(now_, id, sink);
   }
   WallClock wall_clock() const override { return clock_; }
   // Acts like the first tick after a step of the clock: the journal notices but has written nothing

@@ -26,7 +26,7 @@ void ScriptedLoad::meet(engine::Engine& engine, FactSink& facts, Time now) {
   facts_ = &facts;
   now_ = now;
   IdCollector there;
-  engine.visit_durable(now, there);
+  engine.durable_state().visit(now, there);
   jobs_ = std::move(there.ids);
   replies_.clear();
   clients_.clear();
@@ -131,7 +131,7 @@ void ScriptedLoad::put(Client& client) {
   const std::string body = some_body();
   const Bytes bytes = Bytes::copy_of(body);
   if (may_put_ && !may_put_(engine_->used_tube(client.session), bytes.size())) return;
-  if (!engine_->claim_memory(bytes.size())) return;
+  if (!engine_->memory().claim(bytes.size())) return;
   const engine::PutRequest job{
       .priority = some_priority(), .delay = some_span(4), .ttr = some_seconds(6), .body = bytes};
   const JobId id = engine_->put(client.session, now_, job, *this);
@@ -165,11 +165,11 @@ void ScriptedLoad::put_with_tags(Client& client) {
   const Bytes bytes = Bytes::copy_of(body);
   const std::uint32_t memory = bytes.size() + engine::tags_memory(tags);
   if (may_put_ && !may_put_(tube, memory)) return;
-  if (!engine_->claim_memory(memory)) return;
+  if (!engine_->memory().claim(memory)) return;
   const engine::PutRequest job{
       .priority = some_priority(), .delay = some_span(4), .ttr = some_seconds(6), .body = bytes};
   const auto result = engine_->put_with_tags(now_, tube, job, tags, *this);
-  if (!result) return engine_->return_memory(memory);
+  if (!result) return engine_->memory().give_back(memory);
   if (!result->added) return;
   jobs_.push_back(result->id);
   replies_.push_back({.id = result->id, .body = body});
@@ -190,24 +190,24 @@ void ScriptedLoad::set_policy(Client& /*client*/) {
 }
 
 void ScriptedLoad::move(Client& client) {
-  std::optional<engine::Engine::NewPlace> place;
+  std::optional<engine::NewPlace> place;
   if (one_in(2)) {
     place = {.priority = some_priority(), .delay = some_span(2)};
   }
   const JobId job = one_in(2) ? some_job() : some_held_job(client);
-  engine_->move_job(client.session, now_, job, some_tube(), place, *this);
+  engine_->tube_moves().move(client.session, now_, job, some_tube(), place, *this);
 }
 
 void ScriptedLoad::move_many(Client& client) {
   const auto state = static_cast<JobState>(below(3));
   engine::Slices move =
-      engine_->begin_move(engine_->used_tube(client.session), state, 1 + below(5));
+      engine_->queries().slices(engine_->used_tube(client.session), state, 1 + below(5));
   const std::string to = some_tube();
-  while (move.left > 0) engine_->move_slice(now_, move, to, *this);
+  while (move.left > 0) engine_->tube_moves().move_slice(now_, move, to, *this);
 }
 
 void ScriptedLoad::reprioritize(Client& /*client*/) {
-  engine_->reprioritize(some_job(), some_priority(), *this);
+  engine_->tube_moves().reprioritize(some_job(), some_priority(), *this);
 }
 
 void ScriptedLoad::reserve(Client& client) {
@@ -242,7 +242,8 @@ void ScriptedLoad::touch(Client& client) {
 }
 
 void ScriptedLoad::kick(Client& client) {
-  engine::Slices kick = engine_->begin_kick(engine_->used_tube(client.session), 1 + below(5));
+  engine::Slices kick =
+      engine_->queries().slices_to_kick(engine_->used_tube(client.session), 1 + below(5));
   while (kick.left > 0) engine_->kick(now_, kick, *this);
 }
 
@@ -264,7 +265,7 @@ void ScriptedLoad::note_removed(const std::vector<JobId>& jobs) {
 
 void ScriptedLoad::flush(Client& /*client*/) {
   const std::string tube = some_tube();
-  const engine::JobPage page = engine_->list_jobs(tube, std::nullopt, 0, 1000);
+  const engine::JobPage page = engine_->queries().list_jobs(tube, std::nullopt, 0, 1000);
   engine_->flush(now_, tube, *this);
   note_removed(page.jobs);
 }
@@ -272,15 +273,15 @@ void ScriptedLoad::flush(Client& /*client*/) {
 void ScriptedLoad::flush_state(Client& /*client*/) {
   const std::string tube = some_tube();
   const auto state = static_cast<JobState>(below(4));
-  const engine::JobPage page = engine_->list_jobs(tube, state, 0, 1000);
-  engine::Slices flush = engine_->begin_flush(tube, state, 1000);
+  const engine::JobPage page = engine_->queries().list_jobs(tube, state, 0, 1000);
+  engine::Slices flush = engine_->queries().slices(tube, state, 1000);
   while (flush.left > 0) engine_->flush_slice(now_, flush, *this, *this);
   note_removed(page.jobs);
 }
 
 void ScriptedLoad::truncate(Client& /*client*/) {
   const std::string tube = some_tube();
-  const engine::JobPage page = engine_->list_jobs(tube, std::nullopt, 0, 1000);
+  const engine::JobPage page = engine_->queries().list_jobs(tube, std::nullopt, 0, 1000);
   engine_->truncate(now_, tube, *this);
   note_removed(page.jobs);
 }

@@ -339,7 +339,7 @@ TEST_CASE(
       TestDisk after = disk.after_crash(random, Fate::power_loss);
       const auto restored = opened(after, {.sync = sync, .segment_bytes = kSegmentBytes});
       const auto is_there = [&](JobId id) {
-        return restored->engine().job_info(restored->now(), id).has_value();
+        return restored->engine().queries().job_info(restored->now(), id).has_value();
       };
       // A prefix of the changes: all puts and some removals, or the first puts.
       const auto first = std::ranges::find_if(jobs, is_there);

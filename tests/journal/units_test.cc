@@ -40,7 +40,7 @@ class Stage final : public engine::Output {
     Limits limits;
     limits.work_per_turn = 1;
     engine().set_limits(limits);
-    if (reservations) engine().record_reservations(this);
+    if (reservations) engine().recorded_reservations().record_to(this);
     history_.begin(engine(), queue_->journal().appended(), settings_.clock, now());
     note_change();
   }
@@ -54,7 +54,7 @@ class Stage final : public engine::Output {
 
   JobId put(std::string_view tube, const JobTags& tags, std::size_t body_bytes = 0) {
     const std::uint64_t memory = body_bytes + engine::tags_memory(tags);
-    REQUIRE(engine().claim_memory(static_cast<std::uint32_t>(memory)));
+    REQUIRE(engine().memory().claim(static_cast<std::uint32_t>(memory)));
     const engine::PutRequest request{.priority = 9,
                                      .delay = {},
                                      .ttr = {60},
@@ -92,10 +92,10 @@ class Stage final : public engine::Output {
     note_change();
   }
   void move(JobId job, std::string_view tube, bool placed) {
-    std::optional<engine::Engine::NewPlace> place;
+    std::optional<engine::NewPlace> place;
     if (placed) place = {.priority = 5, .delay = {{30}}};
-    const auto result = engine().move_job(session(), now(), job, tube, place, *this);
-    REQUIRE(result == engine::Engine::MoveResult::moved);
+    const auto result = engine().tube_moves().move(session(), now(), job, tube, place, *this);
+    REQUIRE(result == engine::MoveResult::moved);
     note_change();
   }
   // Does all work that is due after this time.
@@ -259,9 +259,9 @@ const std::vector<Cause>& causes() {
          }
        },
        [](Stage& stage) {
-         engine::Slices move = stage.engine().begin_move("a", JobState::buried, 3);
+         engine::Slices move = stage.engine().queries().slices("a", JobState::buried, 3);
          while (move.left > 0) {
-           REQUIRE(stage.engine().move_slice(stage.now(), move, "b", stage));
+           REQUIRE(stage.engine().tube_moves().move_slice(stage.now(), move, "b", stage));
            stage.note_change();
          }
        }},
@@ -274,7 +274,7 @@ const std::vector<Cause>& causes() {
        [](Stage& stage) { stage.reserve(stage.put_with_key("a")); },
        [](Stage& stage) {
          const JobTags tags{.unique_key = "key", .cooldown = {100}};
-         REQUIRE(stage.engine().claim_memory(engine::tags_memory(tags)));
+         REQUIRE(stage.engine().memory().claim(engine::tags_memory(tags)));
          const engine::PutRequest request{.priority = 1, .delay = {}, .ttr = {60}, .body = {}};
          REQUIRE(stage.engine().put_with_tags(stage.now(), "a", request, tags, stage));
          stage.note_change();
@@ -425,7 +425,7 @@ TEST_CASE(
   for_each_cut(files, stage.disk().files(), [&](TestDisk& left) {
     auto queue = opened(left, {.segment_bytes = kSegmentBytes});
     queue->pass(0s);
-    const bool has_member = queue->engine().peek(member).has_value();
+    const bool has_member = queue->engine().queries().peek(member).has_value();
     const std::uint64_t found = queue->engine().info().jobs.ready;
     CHECK(found == (has_member ? 1 : 3));
     ready.insert(found);

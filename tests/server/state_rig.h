@@ -141,7 +141,7 @@ class RunningNode final : public cluster::NodeHost,
     load_.meet(engine_, replica_->log(), queue_time());
   }
   ~RunningNode() {
-    engine_.record_reservations(nullptr);
+    engine_.recorded_reservations().record_to(nullptr);
     run_until([this] { return !journal_files_->busy() && !raft_files_->busy(); }, false);
   }
 
@@ -214,7 +214,7 @@ class RunningNode final : public cluster::NodeHost,
   void report_full(bool /*full*/, const std::string& reason) override { FAIL(reason); }
   bool describe_job(JobId id, FactSink& sink) override {
     if (replica_ == nullptr || !replica_->is_settled(id)) return false;
-    engine_.describe(replica_->applied_time(), id, sink);
+    engine_.durable_state().describe(replica_->applied_time(), id, sink);
     return true;
   }
   void describe_delay(JobId /*id*/, FactSink& /*sink*/) override {}

@@ -113,7 +113,7 @@ std::string ExpectedQueue::resolve(const engine::Engine& engine, Time now) {
 
 // Returns whether the job still exists.
 bool ExpectedQueue::resolve(ExpectedJob& job, const engine::Engine& engine, Time now) {
-  const auto info = engine.job_info(now, job.id);
+  const auto info = engine.queries().job_info(now, job.id);
   if (!info) {
     if (!job.may_be_gone) fail(job, "it is lost");
     return false;
@@ -126,7 +126,7 @@ bool ExpectedQueue::resolve(ExpectedJob& job, const engine::Engine& engine, Time
 
 void ExpectedQueue::adopt(ExpectedJob& job, const engine::Engine& engine,
                           const engine::JobInfo& info, Time now) {
-  const auto body = engine.peek(job.id);
+  const auto body = engine.queries().peek(job.id);
   if (body && body->body.view() != job.body) fail(job, "it has another body");
   job.is_doubtful = job.may_be_gone = false;
   job.priority = info.priority;
@@ -145,7 +145,7 @@ void ExpectedQueue::adopt(ExpectedJob& job, const engine::Engine& engine,
 
 void ExpectedQueue::resolve_pauses(const engine::Engine& engine, Time now) {
   for (const std::string& tube : std::exchange(doubtful_pauses_, {})) {
-    const auto info = engine.tube_info(now, tube);
+    const auto info = engine.queries().tube_info(now, tube);
     pauses_.erase(tube);
     if (info && info->pause_left > Duration::zero())
       pauses_[tube] = {{now + info->pause_left, now + info->pause_left}};
@@ -154,11 +154,11 @@ void ExpectedQueue::resolve_pauses(const engine::Engine& engine, Time now) {
 
 // A put without a reply may have run.
 void ExpectedQueue::find_lost_puts(const engine::Engine& engine, Time now) {
-  engine.for_each_job([&](JobId id) {
+  engine.queries().for_each_job([&](JobId id) {
     if (!problem_.empty() || jobs_.contains(id)) return;
-    const auto info = engine.job_info(now, id);
+    const auto info = engine.queries().job_info(now, id);
     if (!info || std::ranges::find(kModelTubes, info->tube) == kModelTubes.end()) return;
-    const auto put = lost_puts_.find(std::string(engine.peek(id)->body.view()));
+    const auto put = lost_puts_.find(std::string(engine.queries().peek(id)->body.view()));
     if (put == lost_puts_.end())
       return fail(fmt::format("no client has put job {}, or it was deleted", id));
     adopt(add(put->second, id, {now, now}), engine, *info, now);
@@ -175,7 +175,7 @@ std::string ExpectedQueue::restart(const engine::Engine& engine, Time now, Time 
   has_doubts_ = someone_left_ = false;
   for (auto entry = jobs_.begin(); entry != jobs_.end();) {
     ExpectedJob& job = entry->second;
-    const auto info = engine.job_info(now, job.id);
+    const auto info = engine.queries().job_info(now, job.id);
     if (!info && !(job.is_doubtful && job.may_be_gone)) fail(job, "it is lost");
     if (!info) {
       entry = jobs_.erase(entry);
@@ -189,7 +189,7 @@ std::string ExpectedQueue::restart(const engine::Engine& engine, Time now, Time 
   }
   for (const std::string_view name : kModelTubes) {
     const std::string tube(name);
-    const auto info = engine.tube_info(now, tube);
+    const auto info = engine.queries().tube_info(now, tube);
     const Duration left = info ? info->pause_left : Duration::zero();
     const auto pause = pauses_.find(tube);
     const bool was_paused = pause != pauses_.end() && pause->second.end.earliest > now + kLate;

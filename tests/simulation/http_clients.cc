@@ -297,7 +297,7 @@ class Leaver final : public Acting {
   void check_job() {
     const Time since = std::max(put_at_, known_.conditions.stalled_until);
     if (known_.engine == nullptr || world_.now() < since + kGivenBack) return;
-    const auto job = known_.engine->job_info(world_.now(), job_);
+    const auto job = known_.engine->queries().job_info(world_.now(), job_);
     if (left_ && job && job->state == JobState::reserved)
       return fail(fmt::format("job {} is held by a client that has left", job_));
     if (call_left_over_ == nullptr) return remove();

@@ -119,16 +119,18 @@ class KeepLedger final : public Script {
 
 std::string LedgerEntries::missing_in(const engine::Engine& engine, Time now) const {
   for (const JobId id : there) {
-    if (!engine.job_info(now, id)) return fmt::format("job {} was acknowledged and is lost", id);
+    if (!engine.queries().job_info(now, id))
+      return fmt::format("job {} was acknowledged and is lost", id);
   }
   for (const JobId id : gone) {
-    if (engine.job_info(now, id)) return fmt::format("job {} was deleted and is back", id);
+    if (engine.queries().job_info(now, id))
+      return fmt::format("job {} was deleted and is back", id);
   }
   return {};
 }
 
 bool LedgerEntries::fits(const engine::Engine& engine, Time now, const LedgerEntries& later) const {
-  const auto is_later = [&](JobId id) { return id > last && engine.job_info(now, id); };
+  const auto is_later = [&](JobId id) { return id > last && engine.queries().job_info(now, id); };
   return missing_in(engine, now).empty() && std::ranges::none_of(later.there, is_later) &&
          std::ranges::none_of(later.gone, is_later);
 }

@@ -59,7 +59,8 @@ std::string problem_in(ExpectedQueue& queue, std::vector<ModelReply> replies,
 
 // A model client ignores the default tube, and so watches no tube of other clients.
 bool is_of_model(const engine::Engine& engine, SessionId session) {
-  return std::ranges::find(kModelTubes, engine.watched_tube(session, 0)) != kModelTubes.end();
+  return std::ranges::find(kModelTubes, engine.queries().watched_tube(session, 0)) !=
+         kModelTubes.end();
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST_CASE("the server's metrics agree with the state") {
   CHECK(samples.at("tubed_received_bytes_total") == 77);
   CHECK(samples.at("tubed_sent_bytes_total") == 1234);
   CHECK(samples.at("tubed_job_memory_bytes") ==
-        static_cast<double>(5 * engine::Engine::job_memory(1)));
+        static_cast<double>(5 * engine::JobMemory::cost_of(1)));
   CHECK(samples.at("tubed_job_memory_limit_bytes") == 1 << 20);
   CHECK(samples.at("tubed_job_size_limit_bytes") == 65'535);
   CHECK(samples.at("tubed_watches") == 5);
@@ -216,7 +216,7 @@ TEST_CASE("the server's metrics agree with the state") {
 TEST_CASE("puts that are refused are counted by reason") {
   Limits limits;
   limits.job_bytes = 1000;
-  limits.job_memory_bytes = engine::Engine::job_memory(1000);
+  limits.job_memory_bytes = engine::JobMemory::cost_of(1000);
   Talk talk(limits);
   FakeLog log;
   talk.service.set_log(log);
@@ -366,7 +366,7 @@ TEST_CASE("a tube's metrics count its changes, and the overflow is summed up") {
   // Gone, but not forgotten.
   Talk::exchange(*a, "pause-tube a 0\r\nuse default\r\nignore a\r\n");
   Talk::exchange(*a, "delete 2\r\ndelete 3\r\ndelete 4\r\n");
-  CHECK_FALSE(talk.service.engine().tube_info(talk.service.now(), "a").has_value());
+  CHECK_FALSE(talk.service.engine().queries().tube_info(talk.service.now(), "a").has_value());
   const Samples gone(page_of(talk.service));
   CHECK(gone.at(R"(tubed_tube_jobs{tube="a",state="ready"})") == 0);
   CHECK(gone.at(R"(tubed_tube_paused{tube="a"})") == 0);

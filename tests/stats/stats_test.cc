@@ -182,7 +182,7 @@ TEST_CASE("the server's lines agree with the state") {
   CHECK(values.at("platform") == "x86_64");
   CHECK(values.at("current-watches") == "6");
   CHECK(values.at("max-job-memory") == "1048576");
-  CHECK(std::stoul(values.at("job-memory")) == 5 * engine::Engine::job_memory(1));
+  CHECK(std::stoul(values.at("job-memory")) == 5 * engine::JobMemory::cost_of(1));
 
   talk.advance(std::chrono::seconds(1));
   talk.service.set_draining(true);

@@ -193,7 +193,7 @@ TEST_CASE("a line with malformed marks or a malformed policy changes nothing") {
   const engine::Engine& engine = server.talk.service.engine();
   CHECK(engine.info().total_jobs == 0);
   CHECK(engine.info().memory_bytes == 0);
-  CHECK(engine.policies().count() == 0);
+  CHECK(engine.queries().policies().count() == 0);
 }
 
 TEST_CASE("a load that exceeds a bound changes nothing") {
@@ -207,7 +207,7 @@ TEST_CASE("a load that exceeds a bound changes nothing") {
       R"({"body":"x","reserves":3,"reserves_before":3,"dead_from":"a","dead_reason":"attempts"})";
   CHECK(load(server, job) == "LOADED 1\r\n");
   const std::uint64_t needed = engine.info().memory_bytes;
-  CHECK(needed > engine::Engine::job_memory(1));
+  CHECK(needed > engine::JobMemory::cost_of(1));
   server.send(*server.control, "delete 1\r\n");
   Limits limits = engine.limits();
   limits.policies = 1;
@@ -215,7 +215,7 @@ TEST_CASE("a load that exceeds a bound changes nothing") {
   engine.set_limits(limits);
   CHECK(load(server, job) == "OUT_OF_MEMORY\r\n");
   CHECK(load(server, policies) == "OUT_OF_MEMORY\r\n");
-  CHECK(engine.policies().count() == 0);
+  CHECK(engine.queries().policies().count() == 0);
   CHECK(engine.info().memory_bytes == 0);
   limits.policies = 2;
   limits.job_memory_bytes = needed;

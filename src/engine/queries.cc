@@ -1,32 +1,17 @@
-// Engine: the queries of the peeks, the lists of jobs, and stats, stats-tube and stats-job.
-#include <algorithm>
+#include "engine/queries.h"
 
-#include "engine/engine.h"
-#include "engine/tube_info.h"
+#include <algorithm>
 
 namespace tubed::engine {
 
-EngineInfo Engine::info() const {
-  EngineInfo info = counts_;
-  info.jobs = moves_.counts();
-  info.dead_jobs = lives_.dead_jobs();
-  info.expired_jobs = lives_.expired_jobs();
-  info.waiting_for_jobs = job_waiters_.size();
-  info.tubes = tubes_.size();
-  info.watches = watch_count_;
-  info.concurrency_keys = concurrency_keys_.reserved_keys();
-  info.memory_bytes = memory_.bytes();
-  return info;
-}
-
-std::optional<TubeInfo> Engine::tube_info(Time now, std::string_view name) const {
-  const Tube* tube = tubes_.find(name);
+std::optional<TubeInfo> Queries::tube_info(Time now, std::string_view name) const {
+  const Tube* tube = parts_.tubes.find(name);
   if (tube == nullptr) return std::nullopt;
   return info_of(*tube, now);
 }
 
-std::optional<JobInfo> Engine::job_info(Time now, JobId id) const {
-  const Job* job = jobs_.find_present(id);
+std::optional<JobInfo> Queries::job_info(Time now, JobId id) const {
+  const Job* job = parts_.jobs.find_present(id);
   if (job == nullptr) return std::nullopt;
   JobInfo info{.id = job->id,
                .tube = job->tube->name,
@@ -55,56 +40,72 @@ std::optional<JobBody> body_of(const Job* job) {
 
 }  // namespace
 
-std::string_view Engine::tube_of(JobId id) const {
-  const Job* job = jobs_.find_present(id);
+std::string_view Queries::tube_of(JobId id) const {
+  const Job* job = parts_.jobs.find_present(id);
   return job == nullptr ? std::string_view() : std::string_view(job->tube->name);
 }
 
-std::optional<std::string_view> Engine::tube_of_held(SessionId session, JobId id) const {
-  const Job* job = jobs_.find(id);
+std::optional<std::string_view> Queries::tube_of_held(SessionId session, JobId id) const {
+  const Job* job = parts_.jobs.find(id);
   if (job == nullptr || !job->in_tube() || job->state != JobState::reserved) return std::nullopt;
-  if (job->holder() != &sessions_.at(session)) return std::nullopt;
+  if (job->holder() != &parts_.sessions.at(session)) return std::nullopt;
   return job->tube->name;
 }
 
-std::optional<SessionId> Engine::holder_of(JobId id) const {
-  const Job* job = jobs_.find_present(id);
+std::optional<SessionId> Queries::holder_of(JobId id) const {
+  const Job* job = parts_.jobs.find_present(id);
   if (job == nullptr || job->state != JobState::reserved || job->holder()->past)
     return std::nullopt;
   return job->holder()->id;
 }
 
-std::optional<JobBody> Engine::peek(JobId id) const {
-  return body_of(jobs_.find_present(id));
+std::optional<JobBody> Queries::peek(JobId id) const {
+  return body_of(parts_.jobs.find_present(id));
 }
 
-std::optional<JobBody> Engine::peek_next(SessionId session, Time now) {
-  return body_of(best_ready(sessions_.at(session), now));
+std::optional<JobBody> Queries::peek_next(SessionId session, Time now) const {
+  return body_of(choice_.best(parts_.sessions.at(session), now));
 }
 
-// In place of Tube::first(), which does not know that keys may be late.
-Job* Engine::first_of(Tube* tube, JobState state) {
-  if (state == JobState::ready && concurrency_keys_.has_late()) [[unlikely]]
-    concurrency_keys_.park_blocked(tube);
-  return tube->first(state);
+std::optional<JobBody> Queries::peek_ready(SessionId session) const {
+  return body_of(
+      parts_.concurrency_keys.first_of(*parts_.sessions.at(session).used, JobState::ready));
 }
 
-std::optional<JobBody> Engine::peek_ready(SessionId session) {
-  return body_of(first_of(sessions_.at(session).used, JobState::ready));
+std::optional<JobBody> Queries::peek_delayed(SessionId session) const {
+  return body_of(parts_.sessions.at(session).used->first(JobState::delayed));
 }
 
-std::optional<JobBody> Engine::peek_delayed(SessionId session) const {
-  return body_of(sessions_.at(session).used->first(JobState::delayed));
+std::optional<JobBody> Queries::peek_buried(SessionId session) const {
+  return body_of(parts_.sessions.at(session).used->first(JobState::buried));
 }
 
-std::optional<JobBody> Engine::peek_buried(SessionId session) const {
-  return body_of(sessions_.at(session).used->first(JobState::buried));
-}
-
-std::optional<JobBody> Engine::peek_reserved(SessionId session) const {
-  const JobHistory* held = sessions_.at(session).used->reserved.first();
+std::optional<JobBody> Queries::peek_reserved(SessionId session) const {
+  const JobHistory* held = parts_.sessions.at(session).used->reserved.first();
   while (held != nullptr && held->job->truncated()) held = JobList::next(held);
   return body_of(held == nullptr ? nullptr : held->job);
+}
+
+std::vector<JobId> Queries::held_jobs(SessionId session) const {
+  std::vector<JobId> ids;
+  const DeadlineHeap& held = parts_.sessions.at(session).held;
+  ids.reserve(held.size());
+  held.for_each([&](const DeadlineKey& key, const Job*) { ids.push_back(key.id); });
+  return ids;
+}
+
+Slices Queries::slices(std::string_view name, JobState state, std::uint64_t bound) const {
+  const Tube* tube = parts_.tubes.find(name);
+  if (tube == nullptr) return {};
+  return {.tube = {.index = tube->index, .number = tube->number},
+          .state = state,
+          .left = std::min<std::uint64_t>(bound, tube->count_of(state))};
+}
+
+Slices Queries::slices_to_kick(std::string_view name, std::uint64_t bound) const {
+  const Tube* tube = parts_.tubes.find(name);
+  const bool buried = tube != nullptr && !tube->buried.empty();
+  return slices(name, buried ? JobState::buried : JobState::delayed, bound);
 }
 
 namespace {
@@ -141,17 +142,17 @@ void cut_page(JobPage& page, std::uint32_t limit) {
 
 }  // namespace
 
-JobPage Engine::list_jobs(std::string_view name, std::optional<JobState> state, JobId from,
-                          std::uint32_t limit, bool held) {
+JobPage Queries::list_jobs(std::string_view name, std::optional<JobState> state, JobId from,
+                           std::uint32_t limit, bool held) const {
   JobPage page;
-  const Tube* tube = tubes_.find(name);
+  const Tube* tube = parts_.tubes.find(name);
   if (tube == nullptr) return page;
   std::size_t count = state ? tube->count_of(*state) : tube->job_count();
   if (state == JobState::delayed) count = tube->delayed.size();
   const auto is_listed = [&](const Job& job) {
     return !state || (job.state == *state && job.held() == held);
   };
-  entries_walked_ += std::min<std::size_t>(count, kMaxIdsInPage);
+  parts_.entries_walked += std::min<std::size_t>(count, kMaxIdsInPage);
   if (count <= kMaxIdsInPage) {
     for (const JobState any : kStates) {
       if (state && any != *state) continue;
@@ -162,11 +163,11 @@ JobPage Engine::list_jobs(std::string_view name, std::optional<JobState> state, 
     cut_page(page, limit);
     return page;
   }
-  const JobId end = jobs_.next_id();
+  const JobId end = parts_.jobs.next_id();
   JobId id = std::max<JobId>(from, 1);
   for (std::uint32_t seen = 0; id < end && seen < kMaxIdsInPage && page.jobs.size() < limit;
        ++id, ++seen) {
-    const Job* job = jobs_.find_present(id);
+    const Job* job = parts_.jobs.find_present(id);
     if (job == nullptr || job->tube != tube || !is_listed(*job)) continue;
     page.jobs.push_back(id);
   }
@@ -174,9 +175,9 @@ JobPage Engine::list_jobs(std::string_view name, std::optional<JobState> state, 
   return page;
 }
 
-JobPage Engine::next_jobs(std::string_view name, std::uint32_t limit) {
+JobPage Queries::next_jobs(std::string_view name, std::uint32_t limit) const {
   JobPage page;
-  const Tube* tube = tubes_.find(name);
+  const Tube* tube = parts_.tubes.find(name);
   if (tube == nullptr) return page;
   // Those that are blocked, of late keys, do not count.
   std::size_t wanted = limit;
@@ -188,7 +189,7 @@ JobPage Engine::next_jobs(std::string_view name, std::uint32_t limit) {
       ++seen;
       if (page.jobs.size() < limit && !is_blocked(*job)) page.jobs.push_back(job->id);
     });
-    entries_walked_ += seen;
+    parts_.entries_walked += seen;
     wanted *= 2;
   } while (page.jobs.size() < limit && seen == wanted / 2);
   return page;
