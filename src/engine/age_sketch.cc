@@ -12,7 +12,7 @@ namespace {
 // the age of the pair before.
 constexpr std::array<std::int64_t, 6> kNarrowness = {16, 11, 8, 6, 4, 2};
 
-// make_room() leaves at most this many spans, so that it is not called for each new span.
+// make_room() leaves at most this many spans, so it is not called for each new span.
 constexpr std::size_t kSpansLeft = AgeSketch::kMaxSpans - AgeSketch::kMaxSpans / 8;
 
 }  // namespace

@@ -68,8 +68,7 @@ class AgeSketch {
   void check_invariants() const;
 
  private:
-  // The capacity that an empty sketch keeps, so that a queue of one job does not allocate for
-  // each job.
+  // The capacity that an empty sketch keeps: a queue of one job does not allocate for each job.
   static constexpr std::size_t kKeptSpans = 8;
 
   void add_elsewhere(Time created);

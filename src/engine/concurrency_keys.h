@@ -11,10 +11,11 @@
 // A key may have jobs in very many tubes, and loses and gets room with each reserve and release. So
 // not all tubes are visited:
 //
-// 1. A wide key, which has ready jobs in many tubes, leaves them exposed when it has no room any
-//    more (ConcurrencyKey::late).
-// 2. While there is such a key, whatever takes the first ready job of a tube parks those of keys
-//    without room before it (park_blocked). That tube is then in ConcurrencyKey::hidden.
+// 1. A wide key, which has ready jobs in many tubes, leaves them exposed when its room is used up
+//    (ConcurrencyKey::late).
+// 2. While such a key exists, a command that takes the first ready job of a tube first parks the
+//    jobs before it whose keys have no room (park_blocked). That tube is then in
+//    ConcurrencyKey::hidden.
 // 3. When the key has room again, only the tubes in `hidden` are visited: those that a reserve has
 //    come across, or in which a session waits.
 //
@@ -88,10 +89,10 @@ class ConcurrencyKeys {
   }
 
   // The room of a key changes with add(), remove(), begin_reservation() and end_reservation(). Each
-  // costs O(log n), and O(hidden tubes) if the key has room now and had none. A key whose room is
-  // used up costs O(tubes with ready jobs of the key), unless it is wide.
+  // costs O(log n), and O(hidden tubes) if the key gains room. A key whose room is used up costs
+  // O(tubes with ready jobs of the key), unless it is wide.
 
-  // The job has the key from now on. Precondition: it has tags, its memory was claimed, and it is
+  // Gives the job the key. Precondition: it has tags, its memory was claimed, and it is
   // not ready.
   void add(Job& job, std::string_view key, std::uint32_t limit);
   // The job no longer has a key: it is about to be removed, and may be flushed.

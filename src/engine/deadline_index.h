@@ -99,7 +99,7 @@ class DeadlineIndex {
     return next;
   }
 
-  // When the first tube that has used up its rate may give another job; kNever: none has.
+  // When the first tube that has used up its rate may give another job, or kNever.
   Time next_rate() const { return rates_.empty() ? kNever : rates_.top_key().deadline; }
 
   // The tube or session with the earliest deadline of one kind that is at or before `now`, or null.

@@ -1,4 +1,4 @@
-// A command that changes a job moves it (engine/job_moves.h). A job that comes to rest is then
+// A command that changes a job moves it (engine/job_moves.h). A job that then rests is
 // emitted as a fact. The command ends with serve_waiting(), so its own change is complete before
 // the queue changes again. A command that drops what a tube was needed for calls
 // TubeRegistry::remove_if_unwanted().

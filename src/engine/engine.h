@@ -180,7 +180,7 @@ class Engine {
   [[gnu::cold]] std::optional<std::uint64_t> truncate(Time now, std::string_view tube, Output& out);
   // Removes up to work_per_turn jobs and returns how many. flush.left is the number still to go.
   // Jobs that a truncate has left to their holders go as well. They are not counted, and their
-  // facts go to `log`, as those of remove_pending().
+  // facts go to `log`, as in remove_pending().
   [[gnu::cold]] std::uint32_t flush_slice(Time now, Slices& flush, FactSink& log, Output& out);
   // True: remove_pending() has something to do. O(1).
   bool has_removals(Time now) const { return flushes_.has_next(now); }

@@ -1,7 +1,7 @@
 // Expiries: when jobs expire, by the time to live of a tag or of the policy of their tube.
 //
-// The time when a job expires is worked out when it comes into a tube and when it comes to rest. A
-// job that is reserved or buried then stays as it is. So a heap of all jobs that
+// The time when a job expires is computed when it enters a tube and when it is put back at rest. A
+// job that is reserved or buried when that time comes stays as it is. So a heap of all jobs that
 // expire is enough: Lives::end_due() takes the due jobs from it, a slice in each tick. While that
 // is late, a tube whose next job has expired is withheld.
 #pragma once

@@ -6,8 +6,8 @@
 // The durable state is: the jobs with their bodies, tags and marks, the place where each job rests,
 // its counters, the pauses, the cooldowns of unique keys, the values that clients have set for the
 // policies of tubes, and the highest id that was used. A job rests where it is ready, delayed or
-// buried; a fact is emitted when it comes to rest, whatever the reason was (put, release, bury,
-// kick, timeout, a closed session).
+// buried; a fact is emitted for each new resting place, whatever the reason was (put, release,
+// bury, kick, timeout, a closed session).
 //
 // - A reservation is a fact only in a queue that records reservations: `Held`. Otherwise a reserved
 //   job rests, durably, where it was before, so a restart makes it available again.
@@ -52,7 +52,7 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// A job exists from now on.
+// A job was added.
 struct Added {
   JobId id = 0;
   std::string_view tube;  // valid during FactSink::fact()
@@ -94,8 +94,8 @@ struct Paused {
   Time until;
 };
 
-// No job that rests in the tube exists any more, reserved jobs included, and no unique key of the
-// tube is taken. `Removed` of each follows sooner or later and changes nothing.
+// All jobs that rest in the tube are gone, reserved jobs included, and its unique keys are free.
+// `Removed` of each follows sooner or later and changes nothing.
 struct Flushed {
   std::string_view tube;  // valid during FactSink::fact()
 };
@@ -108,7 +108,7 @@ struct Remembered {
   Time until;
 };
 
-// A job is in another tube from now on, in the same resting place.
+// A job has moved to another tube, in the same resting place.
 struct Moved {
   JobId id = 0;
   std::string_view tube;   // valid during FactSink::fact()
@@ -153,8 +153,8 @@ inline Added* added_in(Fact& fact) {
   return const_cast<Added*>(added_in(std::as_const(fact)));
 }
 
-// The id that a fact uses, so that no later job gets it; 0: none. (A job that is placed or held
-// exists already.)
+// The id that a fact uses up, which no later job gets, or 0. (A job that is placed or held exists
+// already.)
 inline JobId id_used_by(const Fact& fact) {
   struct {
     JobId operator()(const Added& added) const { return added.id; }

@@ -58,7 +58,7 @@ class FactLog : public FactSink {
   // asks before each such command.
   virtual bool congested() const = 0;
   // Called once at the end of a tick. Writes the facts that the tick has appended, or delays them
-  // so that more facts share the write. True: the caller calls it again in the next tick, without
+  // to share the write with later facts. True: the caller calls it again in the next tick, without
   // waiting for an event.
   virtual bool flush() = 0;
   // The time at which flush() has work to do even if no event occurs; kNever: no such time.

@@ -14,8 +14,8 @@ namespace tubed::engine {
 
 namespace {
 
-// A record with a valid checksum may have any number as a time. The nearest time that is `farthest`
-// from now, so that differences of times do not overflow. Never kNever.
+// Returns the nearest time that is at most `farthest` from now, never kNever. A record with a valid
+// checksum may have any number as a time, and differences of times must not overflow.
 Time near(Time time, Time now, Duration farthest) {
   if (TUBED_PLANTED(replayed_at_any_time)) return time;
   const Time last = kNever - Duration(1);

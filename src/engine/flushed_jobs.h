@@ -5,9 +5,9 @@
 // 1. Engine::flush() moves the tube's heaps and its list of buried jobs to this class, whole, and
 //    gives the tube another epoch. The reserved jobs, which are few, are taken from their holders
 //    one by one.
-// 2. A job whose epoch is not that of its tube is flushed. Commands that name a job by its id do
-//    not find it (JobTable::find_present), and it is in no structure that a command walks.
-// 3. The engine emits one fact, `Flushed`. From here on the jobs are gone for clients, durably.
+// 2. A job whose epoch differs from its tube's is flushed. Commands that name a job by its id do
+//    not find it (JobTable::find_present), and no structure that a command walks has it.
+// 3. The engine emits one fact, `Flushed`. The jobs are now gone for clients, durably.
 // 4. Engine::remove_pending() removes the jobs, a few in each tick, and emits `Removed` for each:
 //    the log can then free their records. Their memory counts until then.
 //

@@ -8,7 +8,7 @@
 // is a mark of the job (JobMarks::after_done).
 //
 // A group exists while it has a member or holds a job. A group that is complete is no longer found
-// by its name, so that a new group may have the name.
+// by its name, which a new group may have.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class Groups {
   // The memory outlives it.
   explicit Groups(JobMemory& memory) : memory_(memory) {}
 
-  // The job is a member of `group` and waits for `after` from now on; an empty name is of no group.
-  // If it is held, the group holds it. Precondition: it has tags, and its memory was claimed. O(log
+  // Makes the job a member of `group` and lets it wait for `after`; either name may be empty. If it
+  // is held, the group holds it. Precondition: it has tags, and its memory was claimed. O(log
   // groups).
   void add(Job& job, std::string_view group, std::string_view after);
   // It is about to be removed, and may be flushed. The same cost.
@@ -57,7 +57,7 @@ class Groups {
 
   // True: the group that the job waits for has members. The job may be one of them. O(log groups).
   bool must_hold(const Job& job) const;
-  // The job rests delayed without an end from now on. O(log groups).
+  // Holds the job, which rests delayed without an end. O(log groups).
   void hold(Job& job);
   // It no longer does, or did not. O(log groups).
   [[gnu::cold]] void unhold(Job& job);

@@ -55,8 +55,8 @@ struct TubeInfo {
   std::uint64_t reserve_count = 0;
   std::uint64_t timeout_count = 0;
   std::uint64_t bury_count = 0;  // by the clients that held the jobs
-  // Of the ready job that is given next, the first to become ready, and the job that was buried
-  // first; 0: none is.
+  // Of the ready job that is given next (0: no job is ready), of the first delayed job to become
+  // ready, and of the job that was buried first.
   JobId next_ready_id = 0;
   Duration next_delayed_age{};
   Duration first_buried_age{};
@@ -85,7 +85,7 @@ struct JobInfo {
   Duration time_left{};  // until it is ready again; 0 unless reserved or delayed
   JobCounters counters;
   std::uint32_t body_bytes = 0;
-  JobTags tags;  // its texts are valid until the engine's next change, as those of `marks`
+  JobTags tags;  // texts here and in `marks` are valid until the engine's next change
   JobMarks marks = {};
   bool held = false;  // delayed, and waits for its group
 };

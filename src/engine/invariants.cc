@@ -15,7 +15,7 @@ namespace {
 // The result of a full walk over the jobs, compared with the counts that the engine maintains.
 struct Census {
   StateCounts states;
-  std::uint64_t memory = 0;   // beside the overhead of a job
+  std::uint64_t memory = 0;   // without the overhead of a job
   std::uint64_t unique = 0;   // jobs with a unique key
   std::uint64_t flushed = 0;  // not in the states
 };
@@ -288,7 +288,7 @@ void check_concurrency(const JobTable& jobs, const ConcurrencyKeys& keys) {
   TUBED_ASSERT(keys.has_late() == (late_keys > 0));
 }
 
-// Returns how many flushed jobs there are.
+// Returns the number of flushed jobs.
 std::uint64_t check_flushed(const FlushedJobs& flushed) {
   std::uint64_t count = 0;
   std::map<const Tube*, std::uint32_t> batches;

@@ -63,8 +63,8 @@ struct GroupRecord : InSlab {
   explicit GroupRecord(Job* owner) : job(owner) {}
 
   Job* job;
-  Group* group = nullptr;   // that it is a member of; null: of none
-  std::string after;        // the group that it waits for; empty: for none
+  Group* group = nullptr;   // that it is a member of, or null
+  std::string after;        // the group that it waits for, or empty
   bool after_done = false;  // it was ready
   Group* holder = nullptr;  // the group that holds it
   ListLinks<GroupRecord> held_links;
@@ -89,7 +89,7 @@ struct TagRecord : InSlab {
 };
 
 // The part of a job that is needed after its first delay, reservation or bury. Most jobs of a long
-// queue have had none of these and have no history.
+// queue have no history.
 struct JobHistory : InSlab {
   explicit JobHistory(Job* owner) : job(owner) {}
 
@@ -124,8 +124,8 @@ struct Job : InSlab {
   std::uint16_t epoch = 0;  // of its tube, when the job came into it
 
   bool urgent() const { return priority < kUrgentBelow; }
-  // A client holds the job, and its tube was truncated: it is gone for all but that client's
-  // delete, and durably.
+  // A client holds the job, and its tube was truncated. The job is gone durably, and only that
+  // client's delete finds it.
   bool truncated() const { return resting_state == JobState::reserved; }
   // It belongs to its tube, and was not flushed with it.
   inline bool in_tube() const;
@@ -257,9 +257,9 @@ struct Tube {
   std::uint8_t withheld = 0;               // bits of Withheld
   std::unique_ptr<TubeRules> rules;        // null: it has no policy
 
-  // How many of its jobs are in this state, and the first of them: ready, in the order in which
-  // they are given, those that are not parked first; of the delayed, without those that are held;
-  // delayed, by time; buried and reserved, by arrival there. Null: none is.
+  // The number of its jobs in this state, and the first, or null. Ready jobs are in the order in
+  // which they are given, parked jobs last; delayed jobs by time, without held jobs; buried and
+  // reserved jobs by arrival there.
   std::size_t count_of(JobState state) const;
   Job* first(JobState state) const;
   bool paused() const { return pause_index != kNotInHeap; }

@@ -10,8 +10,8 @@ class JobChoice {
   // `parts` outlives it.
   explicit JobChoice(Parts& parts) : parts_(parts) {}
 
-  // The job that the session gets now; null: none is ready. O(watched) for a short watch list or
-  // with weights, else O(watched tubes that have ready jobs).
+  // Returns the job that the session gets now, or null. O(watched) for a short watch list or with
+  // weights, else O(watched tubes that have ready jobs).
   Job* best(const Session& session, Time now);
   // Charges the watch of the session for a job that the tube has given. Precondition: the session
   // reserves with weights. O(watched).

@@ -1,4 +1,4 @@
-// The facts about jobs, made from their records, so that all of them agree.
+// Makes the facts about jobs from their records.
 #pragma once
 
 #include "engine/fact.h"

@@ -1,7 +1,7 @@
 // JobMemory: the memory that jobs count as, against limits.job_memory.
 //
-// A job counts as its body, what its tags take, and a fixed overhead. This is claimed when its put
-// is announced and before its bytes arrive, so that clients cannot fill the memory with bodies that
+// A job counts as its body, its tags, and a fixed overhead. This is claimed when its put is
+// announced and before its bytes arrive: otherwise clients could fill the memory with bodies that
 // never end. The functions below take the bytes of the body and the tags together.
 #pragma once
 
@@ -53,7 +53,7 @@ class JobMemory {
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  // The cost of a job beside its body: its record and its history, its heap entry, its place in
+  // The cost of a job without its body: its record and its history, its heap entry, its place in
   // the job table, its body's header, and the rounding of sizes. A job without a history takes 80
   // bytes less. A job that has outlived all its neighbours in the table takes 150 bytes more.
   static constexpr std::uint64_t kOverheadBytes = sizeof(Job) + sizeof(JobHistory) +

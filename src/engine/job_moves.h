@@ -75,7 +75,7 @@ class JobMoves {
 
   // Makes the job ready from any place, and pushes its tube into the serve queue.
   void make_ready(Job* job);
-  // The job was put: it is held if the group that it waits for has members.
+  // Holds a job that was put if the group that it waits for has members.
   [[gnu::cold]] void wait_for_group(Job* job);
   // The delay of a job that waits for a group has ended. The fact that began the delay does not say
   // whether the job is held then.
@@ -83,7 +83,7 @@ class JobMoves {
 
   // The place of the job that is buried next.
   std::uint64_t next_bury_order() const { return next_bury_order_; }
-  // True: a replay has buried jobs in another order than that of their places.
+  // True if a replay has buried jobs out of the order of their places.
   bool is_in_disorder() const { return buried_in_disorder_; }
   // Puts them into their order. O(n log n) for the buried jobs of the tubes where it is not.
   [[gnu::cold]] void order_buried();
@@ -112,7 +112,7 @@ class JobMoves {
   const bool& extended_;
   StateCounts counts_;
   std::uint64_t next_bury_order_ = 0;
-  bool buried_in_disorder_ = false;  // so are those of a tube
+  bool buried_in_disorder_ = false;  // in at least one tube
 };
 
 }  // namespace tubed::engine

@@ -38,7 +38,7 @@ class JobTable {
   JobId next_id() const { return next_id_; }
   void mark_used(JobId id) { next_id_ = std::max(next_id_, id + 1); }
 
-  // A new job with this id, which is used from now on. Precondition: no job has it. O(1) amortised.
+  // Adds a job with this id and marks the id as used. Precondition: no job has it. O(1) amortised.
   Job* add(JobId id) {
     mark_used(id);
     if (cached_page_ == nullptr || cached_number_ != id / kPageJobs) add_page(id / kPageJobs);

@@ -30,7 +30,7 @@ class JobWaiters {
   // How many sessions wait.
   std::size_t size() const { return size_; }
 
-  // The session waits for the job from now on, until that time at the latest. Precondition: the job
+  // Lets the session wait for the job, until that time at the latest. Precondition: the job
   // exists and is not buried, and the session does not wait. O(log n).
   void add(Session& session, JobId job, Time until);
   // It no longer does. Precondition: it did. O(log n).

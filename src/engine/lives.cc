@@ -140,7 +140,7 @@ void Lives::end_due(Time now, std::uint32_t budget, Output& out) {
   if (expiries_.next() > now) expiries_.give_again();
 }
 
-// False: there is no memory for the mark.
+// Returns false if the memory does not suffice for the mark.
 bool Lives::mark_dead(Job& job, DeathReason reason) {
   if (!records_.has_memory_for_life(job)) return false;
   records_.make_life(job);
@@ -162,8 +162,8 @@ void Lives::begin_attempts(Job& job) {
   marks.releases = counters.releases;
 }
 
-// False: nothing limits the attempts of the job, or there is no memory for the record, and the old
-// attempts go on.
+// Returns false if nothing limits the attempts of the job. Also if the memory does not suffice for
+// the record; the old attempts then continue.
 bool Lives::keeps_attempts(const Job& job) const {
   if (job.life() != nullptr) return true;
   const TubeRules* rules = job.tube->rules.get();

@@ -45,7 +45,7 @@ class Lives {
   }
 
   // Each is O(log n) for a job. The end of a job may also cost O(sessions that wait for it), and
-  // O(log tubes + patterns) for a tube that it is moved to and that is new.
+  // O(log tubes + patterns) if it moves to a new tube.
 
   // A governed job comes back from its client, which may have asked for a delay.
   [[gnu::cold]] void come_back(Time now, Job* job, TimeSpan delay, Output& out);

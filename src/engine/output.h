@@ -30,7 +30,7 @@ struct Notice {
 };
 
 // A policy or a tag has decided that a job is dead or has expired. The facts about the place where
-// it goes follow, and do not differ from those of a command: a log needs no retirement.
+// it goes follow, and are the same as for a command: a log needs no retirement.
 struct Retirement {
   JobId job = 0;
   DeathReason reason = DeathReason::none;
@@ -43,8 +43,8 @@ class Output : public FactSink {
  public:
   virtual void notice(const Notice& notice) = 0;
   virtual void retired(const Retirement& /*retirement*/) {}
-  // False: for the session, there are no jobs in the tube. Called for a session that waits for a
-  // job, when the job has moved to the tube.
+  // Returns false if the session may not see the jobs of the tube. Called for a session that waits
+  // for a job, when the job has moved to the tube.
   virtual bool may_see(SessionId /*session*/, std::string_view /*tube*/) const { return true; }
 
  protected:

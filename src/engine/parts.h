@@ -1,7 +1,7 @@
 // Parts: what the queue consists of, in the order in which the parts refer to each other.
 //
-// JobTable, TubeTable and SessionTable own the records (engine/job.h), and TagRecords those of
-// tags. TubeRegistry creates and removes tubes, and WatchLists changes the watch lists of
+// JobTable, TubeTable and SessionTable own the records (engine/job.h), and TagRecords the records
+// of tags. TubeRegistry creates and removes tubes, and WatchLists changes the watch lists of
 // sessions. JobMoves takes a job from one place to another, JobRemoval ends it, and Lives applies
 // policies and tags to a job that comes back or expires. Tags sets the tags of a job, whose effects
 // are in UniqueKeys, ConcurrencyKeys, Groups and Expiries. ReservationLimits bounds what a tube

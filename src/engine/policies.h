@@ -39,7 +39,7 @@ class Policies {
   bool any() const { return count_ > 0 || !patterns_.empty(); }
   // The value in force. O(log tubes + patterns).
   PolicyValue value(std::string_view tube, PolicyKey key) const;
-  // The policy in force; null: the tube has none. O(log tubes + patterns).
+  // Returns the policy in force, or null. O(log tubes + patterns).
   std::unique_ptr<Policy> of(std::string_view tube) const;
 
   // Calls visit(tube, key, value) for each value of a client, by tube and key. O(values).
@@ -57,7 +57,7 @@ class Policies {
   const PolicyValues* values_of_settings(std::string_view tube) const;
 
   std::vector<TubePattern> patterns_;
-  std::map<std::string, PolicyValues, std::less<>> by_tube_;  // none is empty
+  std::map<std::string, PolicyValues, std::less<>> by_tube_;  // no entry is empty
   std::size_t count_ = 0;
 };
 

@@ -55,7 +55,7 @@ struct TubePattern {
   PolicyValues values;
   friend bool operator==(const TubePattern&, const TubePattern&) = default;
 };
-// The patterns are those of the shell: `mail.*`. [fnmatch(3)]
+// Matches the name against a pattern of the shell: `mail.*`. [fnmatch(3)]
 bool matches(const TubePattern& pattern, std::string_view name);
 
 struct Policy {
@@ -94,7 +94,7 @@ struct Policy {
 // have the same delay. Precondition: the base is not 0. O(1).
 Duration backoff_delay(const Policy::Backoff& backoff, JobId id, std::uint32_t attempts);
 
-// Where a dead or expired job goes, beside a tube of that name.
+// Where a dead or expired job goes if not to a tube of that name.
 inline constexpr std::string_view kToBuried = "bury";
 inline constexpr std::string_view kToNowhere = "delete";
 

@@ -1,4 +1,4 @@
-// Replay: a FactSink that applies facts to an engine, all of them at one time.
+// Replay: a FactSink that applies facts to an engine, with one time for all facts.
 //
 // The engine must have no open session. See the replay law in engine/fact.h.
 #pragma once

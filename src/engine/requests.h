@@ -25,7 +25,7 @@ struct PutResult {
   bool added = true;
   // If not added:
   std::optional<JobState> state;       // of the job; no value: it was deleted
-  std::optional<Priority> lowered_to;  // the job has the priority of the put from now on
+  std::optional<Priority> lowered_to;  // the new priority of the job, from the put
 };
 
 // How long a session may wait; 0: not at all.

@@ -23,7 +23,7 @@ enum class Access : std::uint8_t {
   admin,    // moves the jobs of others
 };
 
-// Bounds of the clients of a role, below those of the server. Zero: none.
+// Bounds of the clients of a role, below the server's. Zero: no bound.
 struct RoleLimits {
   std::uint32_t connections = 0;
   std::uint32_t job_bytes = 0;

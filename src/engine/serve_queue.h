@@ -10,10 +10,9 @@
 // 3. A change that makes a job ready, or ends a pause, pushes the tube into this queue if a session
 //    waits for it (ServeQueue::push).
 // 4. At the end of the same call Dispatcher::serve_waiting() empties the queue. It takes the tube
-// whose
-//    first waiting session arrived before those of the other tubes. That session gets the best
-//    ready job of all tubes that it watches, which may be in another tube. It leaves all waiting
-//    lists, and a notice carries its answer.
+//    whose first waiting session arrived first. That session gets the best ready job of all tubes
+//    that it watches, which may be in another tube. It leaves all waiting lists, and a notice
+//    carries its answer.
 // 5. The tube is pushed again while it has both. A tube whose first waiting session was served
 //    through another tube is pushed with its next waiting session.
 //

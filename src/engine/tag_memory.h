@@ -1,5 +1,4 @@
-// The memory that the tags and the marks of jobs count as, beside their bodies
-// (engine/job_memory.h).
+// The memory that the tags and the marks of jobs add to their bodies (engine/job_memory.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace tubed::engine {
 
-// The bytes that the tags of a job count as; 0 if it has none.
+// The bytes that the tags of a job count as; 0 without tags.
 inline std::uint32_t tags_memory(const JobTags& tags) {
   std::uint32_t bytes = tags.any() ? TagRecords::kTagBytes : 0;
   if (!tags.unique_key.empty()) bytes += UniqueKeys::cost_of(tags.unique_key);
@@ -22,7 +21,7 @@ inline std::uint32_t tags_memory(const JobTags& tags) {
   return bytes + TagRecords::kLifeBytes + static_cast<std::uint32_t>(tags.dead.size());
 }
 
-// The bytes that marks count as, beside the tags of their job.
+// The bytes that marks add to the tags of their job.
 inline std::uint32_t marks_memory(const JobTags& tags, JobMarks marks) {
   marks.after_done = false;  // which is in the record of the tag
   if (!marks.any()) return 0;

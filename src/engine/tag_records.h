@@ -15,8 +15,8 @@ JobMarks marks_of(const Job& job);
 
 class TagRecords {
  public:
-  // The bytes that a record counts as: that of the tags, and that of what limits the life of the
-  // job, without the names of tubes there.
+  // The bytes that a TagRecord and a LifeRecord count as, without the names of tubes in the
+  // LifeRecord.
   static constexpr std::uint32_t kTagBytes = sizeof(TagRecord) + 16;
   static constexpr std::uint32_t kLifeBytes =
       sizeof(LifeRecord) + sizeof(DeadlineKey) + sizeof(void*) + 16;
@@ -26,12 +26,13 @@ class TagRecords {
 
   // Each is O(1).
 
-  // The record of the job, which is made if it has none. Its memory counts, whatever the limit is.
+  // Returns the record of the job, and makes it if necessary. Its memory counts, whatever the limit
+  // is.
   TagRecord& make(Job& job);
   LifeRecord& make_life(Job& job);
-  // False: there is no memory for a life of the job, and for the name of its tube.
+  // Returns false if the memory does not suffice for a life of the job and the name of its tube.
   bool has_memory_for_life(const Job& job) const;
-  // The job has these marks from now on, and no others. Their memory counts, whatever the limit is.
+  // Replaces the marks of the job. Their memory counts, whatever the limit is.
   void set_marks(Job& job, const JobMarks& marks);
   // The life is about to be removed with its job. Precondition: it is in no heap.
   void free_life(Job& job);

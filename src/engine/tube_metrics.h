@@ -80,7 +80,7 @@ class TubeMetricsRegistry {
 
   // The sum of all tubes without a record of their own.
   const TubeMetrics& overflow() const { return overflow_; }
-  // How many records exist beside the overflow record, including expired records.
+  // The number of records, including expired records, without the overflow record.
   std::size_t size() const { return by_name_.size(); }
 
   // Calls visit(const TubeMetrics&, bool expired) for each record after `name` in the order of

@@ -26,8 +26,8 @@ class TubeMoves {
   [[gnu::cold]] MoveResult move(SessionId session, Time now, JobId id, std::string_view tube,
                                 const std::optional<NewPlace>& place, Output& out);
   // Moves up to work_per_turn jobs to that tube, none to their own, and returns how many. move.left
-  // is the number still to move. Returns no value if none was moved because the tube would be one
-  // too many or is full. [extension: move-jobs]
+  // is the number still to move. Returns no value if the first job could not move because the tube
+  // would be one too many or is full. [extension: move-jobs]
   [[gnu::cold]] std::optional<std::uint32_t> move_slice(Time now, Slices& move,
                                                         std::string_view tube, Output& out);
   // Returns no value if no such job exists, false if a session holds it. O(log n).

@@ -47,7 +47,7 @@ class TubeRegistry {
   void remove_if_unwanted(Time now, Tube* tube) {
     if (tube != default_tube_ && !tube->wanted()) remove(now, tube);
   }
-  // Called after `pause_until` has changed: from now on the tube is paused, or not. O(log tubes).
+  // Begins or ends the pause of the tube. Called after `pause_until` has changed. O(log tubes).
   void set_paused(Tube* tube, bool paused);
 
   // The policy of the tube is new. O(patterns).
@@ -71,7 +71,7 @@ class TubeRegistry {
   Expiries& expiries_;
   ReservationLimits& reservation_limits_;
   bool& extended_;
-  // The tubes at the front of the list whose policies may be those of former patterns.
+  // The number of tubes at the front of the list that may have policies of former patterns.
   std::size_t with_old_patterns_ = 0;
   Tube* default_tube_;
 };

@@ -34,7 +34,7 @@ struct Seconds {
 };
 
 // A time that a client gives in whole seconds or in milliseconds. The protocol shows it, and the
-// server keeps it, rounded up to whole seconds, so that only 0 is 0.
+// server keeps it, rounded up to whole seconds: only 0 is 0.
 struct TimeSpan {
   Seconds seconds = {};           // rounded up
   std::uint16_t short_by_ms = 0;  // the milliseconds that it is shorter: 0 to 999
@@ -113,8 +113,8 @@ struct JobTags {
   // con: the number of jobs with the key that may be reserved at once, in all tubes; empty: none.
   std::string_view concurrency_key = {};
   std::uint32_t concurrency_limit = 1;
-  std::string_view group = {};  // grp: the job is a member; empty: of none
-  std::string_view after = {};  // aft: it is not ready before that group has no member
+  std::string_view group = {};  // grp: the job is a member of this group, if any
+  std::string_view after = {};  // aft: it is not ready while that group has members
   // Kept among the tags, but not a word of the line: the milliseconds that the TTR is shorter than
   // the whole seconds that are shown of it.
   std::uint16_t ttr_short_by_ms = 0;
@@ -128,7 +128,7 @@ struct JobTags {
   friend bool operator==(const JobTags&, const JobTags&) = default;
 };
 
-// The numbers are those of the journal.
+// Matches the numbers in the journal.
 enum class Tag : std::uint8_t {
   unique = 1,
   max_attempts = 2,
@@ -190,7 +190,7 @@ inline std::string text_of(const JobTags& tags) {
   return line;
 }
 
-// Why a job is dead. The numbers are those of the journal.
+// Why a job is dead. Matches the numbers in the journal.
 enum class DeathReason : std::uint8_t { none, attempts, timeouts, releases, expired };
 
 // The word that stats-job shows.
@@ -214,14 +214,14 @@ struct JobMarks {
   std::string_view dead_from = {};
   // Why, also after the kick: a job that has expired does not expire again.
   DeathReason reason = DeathReason::none;
-  // The job was ready, so that it does not wait for its group any more.
+  // The job was ready, and no longer waits for its group.
   bool after_done = false;
 
   bool any() const { return *this != JobMarks(); }
   friend bool operator==(const JobMarks&, const JobMarks&) = default;
 };
 
-// The numbers are those of the journal, where marks are among the tags.
+// Matches the numbers in the journal, where marks are among the tags.
 enum class Mark : std::uint8_t {
   reserves = 16,
   timeouts = 17,

@@ -59,7 +59,7 @@ struct KeysOfTube {
 
 class UniqueKeys {
  public:
-  // The bytes that a key counts as, until it is free: its record, and that of its cooldown.
+  // The bytes that a key counts as until it is free: its record and the record of its cooldown.
   static std::uint32_t cost_of(std::string_view key) {
     return kBytesPerKey + static_cast<std::uint32_t>(key.size());
   }
@@ -108,7 +108,7 @@ class UniqueKeys {
   // cost as remove().
   void end_next(FactSink& out);
 
-  // Flushes all keys of the tube. False: it has none. O(log tubes).
+  // Flushes all keys of the tube. Returns false if it has no keys. O(log tubes).
   bool flush(std::string_view tube);
 
   // Calls visit(const UniqueKey&) for each cooldown that is not flushed, by tube and key. O(keys).
@@ -121,7 +121,7 @@ class UniqueKeys {
   void check_invariants() const;
 
  private:
-  // Measured with a key of 15 characters or less; a longer key has its text beside the record.
+  // Measured with a key of 15 characters or less; the text of a longer key is outside the record.
   static constexpr std::uint32_t kBytesPerKey = 176;
   static constexpr std::uint32_t kBytesPerTube = 176;
 
@@ -136,7 +136,7 @@ class UniqueKeys {
   JobTable& jobs_;
   TagRecords& records_;
   JobMemory& memory_;
-  std::map<std::string_view, std::unique_ptr<KeysOfTube>> tubes_;  // none is empty
+  std::map<std::string_view, std::unique_ptr<KeysOfTube>> tubes_;  // no entry is empty
   std::deque<std::unique_ptr<KeysOfTube>> flushed_;                // the first is not empty
   std::unordered_map<JobId, UniqueKey*> by_id_;                    // with a cooldown
   IndexedHeap<UniqueKey, DeadlineKey, &UniqueKey::heap_index> cooldowns_;

@@ -17,7 +17,7 @@ JobId put(World& world, SessionId session, Priority priority = 0) {
                           world.output);
 }
 
-// The ids of all pages, and how many pages there were.
+// Returns the ids of all pages and the number of pages.
 std::pair<std::vector<JobId>, int> walk(World& world, std::optional<JobState> state,
                                         std::uint32_t limit) {
   std::vector<JobId> ids;

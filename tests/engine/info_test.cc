@@ -108,7 +108,7 @@ TEST_CASE("tube_info counts reservations, timeouts and burials since the tube wa
   CHECK(info.timeout_count == 1);
   CHECK(info.bury_count == 1);
   CHECK(world.tube("default").reserve_count == 0);
-  // A flush or a move counts none of them.
+  // Neither a flush nor a move changes these counts.
   world.engine.tube_moves().move(session, world.now, 1, "b", std::nullopt, world.output);
   world.engine.flush(world.now, "a", world.output);
   info = world.tube("a");

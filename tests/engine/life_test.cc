@@ -444,7 +444,7 @@ TEST_CASE("a job that expires is reported, and a job that lives is not") {
 
 // --- The sweep
 
-TEST_CASE("expired jobs are removed in slices, and none of them is given meanwhile") {
+TEST_CASE("expired jobs are removed in slices, and are not given meanwhile") {
   World world(two_in_a_tick());
   std::vector<JobId> old;
   for (int i = 0; i < 5; ++i) old.push_back(put_living(world, "t", 10));
@@ -531,7 +531,7 @@ TEST_CASE("a buried job is reserved by its id also after its time to live") {
   CHECK(world.engine.reserve_job(session, world.now, job));
 }
 
-TEST_CASE("without memory for the record of a kicked job, its old attempts go on") {
+TEST_CASE("without memory for its record, a kicked job keeps its old attempts") {
   World world;
   const SessionId session = world.open("t");
   set_value(world, "t", PolicyKey::max_attempts, "5");

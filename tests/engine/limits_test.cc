@@ -90,12 +90,12 @@ TEST_CASE("memory is short while the job that was refused last would be refused 
   CHECK_FALSE(world.engine.memory().is_short());
   CHECK_FALSE(world.engine.memory().claim(0));
   CHECK(world.engine.memory().is_short());
-  // There is room again, before any other put.
+  // Memory is free again, before any other put.
   CHECK(world.remove(session, job));
   CHECK_FALSE(world.engine.memory().is_short());
 }
 
-TEST_CASE("lowered limits hold from now on, and what exceeds them stays") {
+TEST_CASE("lowered limits apply at once, and existing jobs and tubes stay") {
   World world;
   const SessionId session = world.open("a");
   world.put(session);
@@ -171,7 +171,7 @@ TEST_CASE("jobs of a closed session that are still to be given back do not time 
   CHECK(world.engine.info().timeouts == 0);
 }
 
-TEST_CASE("advance makes work_per_turn due jobs ready a slice, and says that there are more") {
+TEST_CASE("advance makes work_per_turn due jobs ready a slice, and reports whether more are due") {
   World world(small_turns());
   const SessionId session = world.open();
   for (int i = 0; i < 8; ++i) world.put(session, {.delay = 1});
@@ -186,7 +186,7 @@ TEST_CASE("advance makes work_per_turn due jobs ready a slice, and says that the
   CHECK(world.next_deadline() == kNever);
 }
 
-TEST_CASE("advance ends work_per_turn due reservations a slice, and says that there are more") {
+TEST_CASE("advance ends work_per_turn due reservations a slice, and reports whether more are due") {
   World world(small_turns());
   const SessionId session = world.open();
   for (int i = 0; i < 8; ++i) world.put_and_hold(session, {.ttr = 1});
@@ -201,7 +201,7 @@ TEST_CASE("advance ends work_per_turn due reservations a slice, and says that th
   CHECK(world.next_deadline() == kNever);
 }
 
-TEST_CASE("advance ends work_per_turn due waits a slice, and says that there are more") {
+TEST_CASE("advance ends work_per_turn due waits a slice, and reports whether more are due") {
   World world(small_turns());
   for (int i = 0; i < 5; ++i) world.reserve(world.open(), 1s);
   world.now += 1s;
@@ -213,7 +213,7 @@ TEST_CASE("advance ends work_per_turn due waits a slice, and says that there are
   CHECK(world.next_deadline() == kNever);
 }
 
-TEST_CASE("advance ends work_per_turn due pauses a slice, and says that there are more") {
+TEST_CASE("advance ends work_per_turn due pauses a slice, and reports whether more are due") {
   World world(small_turns());
   for (const std::string_view tube : {"a", "b", "c", "d", "e"}) {
     world.open(tube);

@@ -761,7 +761,7 @@ Model::Slices Model::slices(std::string_view name, JobState state, std::uint64_t
           .left = std::min<std::uint64_t>(bound, jobs_in(name, state).size())};
 }
 
-// The next job of that work; null: none is there, or a later tube has the name.
+// Returns the next job of that work, or null, also if a later tube has the name.
 Model::Job* Model::next_of(const Slices& slices) {
   const Tube* tube = find_tube(slices.tube);
   if (tube == nullptr || tube->number != slices.tube_number) return nullptr;

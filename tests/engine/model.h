@@ -95,8 +95,7 @@ class Model {
     JobMarks all_told_marks() const;
   };
 
-  // The bytes that a job without a body counts as, and those of its tags and of a key without its
-  // text.
+  // The bytes that a job without a body, its tags, and a key without its text count as.
   struct Overhead {
     std::uint64_t job;
     std::uint64_t tags;
@@ -154,7 +153,7 @@ class Model {
   bool waits(SessionId id) const { return session(id).waiting || session(id).awaited != 0; }
   bool holds_jobs(SessionId id) const { return first_held(id) != nullptr; }
   bool reserve_job(SessionId id, Time now, JobId job);
-  JobId reserve_ready(SessionId id, Time now);  // 0: none is
+  JobId reserve_ready(SessionId id, Time now);  // 0: no job is ready
   std::vector<JobId> held_jobs(SessionId id) const;
   bool remove(SessionId id, Time now, JobId job, Output& out);
   bool release(SessionId id, Time now, JobId job, Priority priority, TimeSpan delay, Output& out);
@@ -190,7 +189,7 @@ class Model {
   std::optional<GroupInfo> group_info(const std::string& name) const;
   bool has_complete() const;
 
-  // The job that comes first among those of this state in the used tube, or 0.
+  // Returns the first job of the used tube in this state, or 0.
   JobId peek(SessionId id, JobState state) const;
   const std::vector<Job>& jobs() const { return jobs_; }  // in the order of ids
   // The memory that the durable state counts as.
@@ -201,7 +200,7 @@ class Model {
   void advance(Time now, Output& out);
 
   EngineInfo info() const;
-  // oldest_ready_age is that of the job that is given next. It has no histograms.
+  // oldest_ready_age is the age of the job that is given next. It has no histograms.
   TubeInfo tube_info(std::string_view tube, Time now) const;
   JobInfo job_info(const Job& job, Time now) const;
 

@@ -186,7 +186,7 @@ TEST_CASE("a backoff grows by the factor up to the most, with up to 12 percent m
   }
 }
 
-TEST_CASE("a backoff without attempts is that of the first") {
+TEST_CASE("a backoff after 0 attempts is as long as after the first") {
   const Policy::Backoff backoff{.base = {100}, .most = {5'000}, .factor = 2};
   CHECK(backoff_delay(backoff, 1, 0) >= 88s);
   CHECK(backoff_delay(backoff, 1, 0) <= 112s);
@@ -222,7 +222,7 @@ TEST_CASE("the same job and attempt have the same backoff, others have another")
   CHECK(delays.size() > 400);
 }
 
-TEST_CASE("the value of a client comes before that of the settings, and that before the default") {
+TEST_CASE("a value of a client overrides the settings, and they override the default") {
   Policies policies;
   const auto value = [&](std::string_view tube) { return policies.value(tube, PolicyKey::ttl); };
   CHECK_FALSE(policies.any());

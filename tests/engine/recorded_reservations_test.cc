@@ -194,7 +194,7 @@ TEST_CASE("a Held of a job that is held already moves its deadline, and counts o
   World world;
   restore_held(world);
   world.engine.replay(world.now, Held{.id = 1, .until = Time(20s)});
-  world.engine.replay(world.now, Held{.id = 7, .until = Time(20s)});  // there is no such job
+  world.engine.replay(world.now, Held{.id = 7, .until = Time(20s)});  // no such job
   CHECK(world.job(1).time_left == 20s);
   CHECK(world.job(1).counters.reserves == 1);
 }

@@ -44,14 +44,14 @@ class Recording final : public Output {
   void notice(const Notice& notice) override;
   void retired(const Retirement& retirement) override;
 
-  // The time of the facts that are emitted from now on.
+  // Sets the time of the facts that are emitted next.
   void set_time(Time now) { now_ = now; }
 
   // All facts since the start, or since clear_log().
   const std::deque<RecordedFact>& log() const { return log_; }
   void clear_log() { log_.clear(); }
 
-  // The lines since the last take: all of them, or those of one kind.
+  // The lines since the last take: all lines, or the lines of one kind.
   Lines take();
   Lines take_facts() { return std::exchange(facts_, {}); }
   Lines take_notices() { return std::exchange(notices_, {}); }

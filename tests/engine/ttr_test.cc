@@ -1,4 +1,4 @@
-// How long a job is a worker's, and what comes of it then.
+// Tests of reservations and of the end of their TTR.
 #include <doctest/doctest.h>
 
 #include "tests/engine/world.h"

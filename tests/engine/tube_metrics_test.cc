@@ -98,7 +98,7 @@ TEST_CASE("metrics count the changes of the jobs of a tube") {
         StateCounts{.urgent = 1, .ready = 1, .reserved = 1, .delayed = 1, .buried = 1});
   CHECK(metrics.waiting_count == 1);
   CHECK(metrics.paused_count == 1);
-  // The first reservation came after 5 ms, those of the others at once; the second is none.
+  // One job was first reserved after 5 ms, the others at once; second reservations do not count.
   CHECK(metrics.put_to_reserve.total() == 3);
   CHECK(metrics.put_to_reserve.sum_seconds() == doctest::Approx(0.005));
   CHECK(metrics.reserve_to_delete.total() == 1);
@@ -152,7 +152,7 @@ TEST_CASE("the record of a tube is chosen when it is created, and stays") {
   world.remove(a, world.put(a));
   world.close(a);
   world.pass(61s);
-  world.put(b);  // there is a place now, but b is counted with the others
+  world.put(b);  // a place is free, but b is counted with the others
   CHECK(puts_of(world, "b") == 1);
   CHECK(named(world) == Lines{"default"});
   world.open("c");

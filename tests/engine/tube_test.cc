@@ -31,7 +31,7 @@ TEST_CASE("a kick takes buried jobs, the oldest buried first") {
   CHECK(world.job(first).priority == 5);
 }
 
-TEST_CASE("a kick takes delayed jobs only if none is buried, the soonest first") {
+TEST_CASE("a kick takes delayed jobs only if no job is buried, the soonest first") {
   World world;
   const SessionId session = world.open();
   const JobId later = world.put(session, {.delay = 9});

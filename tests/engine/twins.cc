@@ -262,7 +262,7 @@ void Twins::put() {
   if (!engine) claims_.push_back(body.size());
 }
 
-// One of few keys, so that most are taken.
+// Uses few keys: most are taken.
 void Twins::put_with_tags() {
   const std::string tube = some_tube();
   Model::Job job;

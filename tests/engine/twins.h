@@ -120,7 +120,7 @@ class Twins {
   std::uint64_t tube_count_;
   bool crowded_;  // many sessions wait, and many jobs become ready at once
   std::uint64_t session_count_;
-  std::uint32_t time_grain_;  // few different durations, so that deadlines coincide
+  std::uint32_t time_grain_;  // few different durations: deadlines coincide
   std::uint64_t restart_chance_;
   bool compacts_;  // a restart replaces the log by the durable list
   bool records_;   // reservations

@@ -116,7 +116,7 @@ TEST_CASE("a cooldown does not take the key of a newer job, nor of one that is b
   }
   CHECK(put(world, "k", 0, "t").id == 2);
   CHECK(put(world, "k", 0, "t").state == JobState::ready);
-  // The cooldown of an older job gives way to that of a newer job.
+  // The cooldown of an older job gives way to a newer job's.
   world.engine.replay(world.now,
                       Remembered{.id = 3, .tube = "u", .key = "k", .until = world.now + 5s});
   world.engine.replay(world.now,

@@ -74,7 +74,7 @@ TEST_CASE("a wait ends when the job is flushed in any way") {
         }) == Lines{"1 deleted 3"});
 }
 
-TEST_CASE("a wait goes on while the job lives") {
+TEST_CASE("a wait continues while the job lives") {
   World world;
   const SessionId waiting = world.open();
   const SessionId worker = world.open();
@@ -108,7 +108,7 @@ TEST_CASE("a wait for a job is no reserve: it gets no job, and no warning of a T
   CHECK(world.engine.next_deadlines().ttr == Time() + 10s);
 }
 
-TEST_CASE("a cancelled wait and that of a closed session get no notice") {
+TEST_CASE("neither a cancelled wait nor the wait of a closed session gets a notice") {
   World world;
   const SessionId first = world.open();
   const SessionId second = world.open();
