@@ -143,7 +143,9 @@ TEST_CASE("a pid file passes a flag and last words on to processes that have it 
     char byte = 0;
     while (::read(to_child[0], &byte, 1) == 1) {
       const char answer = other->flag().value_or(false) ? 'y' : 'n';
-      if (::write(to_parent[1], &answer, 1) != 1 || !other->last_words().empty()) return false;
+      // The parent writes the last words once it has the last answer.
+      const bool is_silent = other->last_words().empty();
+      if (::write(to_parent[1], &answer, 1) != 1 || !is_silent) return false;
     }
     return other->last_words() == "drained: no job is left";
   });
