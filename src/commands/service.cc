@@ -4,6 +4,7 @@
 
 #include "base/planted.h"
 #include "commands/conversation.h"
+#include "stats/stats.h"
 
 namespace tubed::commands {
 
