@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/job_facts.h"
+#include "engine/concurrency_keys.h"
+#include "engine/tube_metrics.h"
 
 namespace tubed::engine {
 
