@@ -90,21 +90,20 @@ Answer truncate(Context& context, const TubeArguments& arguments) {
 }
 
 Answer move_job(Context& context, const MoveJobArguments& arguments) {
-  using engine::Engine;
-  std::optional<Engine::NewPlace> place;
+  std::optional<engine::NewPlace> place;
   if (arguments.place) {
     place = {.priority = arguments.place->priority, .delay = arguments.place->delay};
   }
   switch (context.engine.tube_moves().move(context.session, context.now, arguments.id,
                                            arguments.tube.text, place, context.service)) {
-    case Engine::MoveResult::moved:
+    case engine::MoveResult::moved:
       return Status{word::kMoved};
-    case Engine::MoveResult::not_found:
+    case engine::MoveResult::not_found:
       return Status{word::kNotFound};
-    case Engine::MoveResult::tube_full:
+    case engine::MoveResult::tube_full:
       context.service.counters().count(stats::Counter::put_tube_full);
       return Status{word::kOutOfMemory};
-    case Engine::MoveResult::too_many_tubes:
+    case engine::MoveResult::too_many_tubes:
       break;
   }
   context.service.counters().count(stats::Counter::tube_limit);
