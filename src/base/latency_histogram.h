@@ -1,4 +1,4 @@
-// LatencyHistogram: counts times so that a percentile is at most 5 % off.
+// LatencyHistogram: counts times for percentiles that are at most 5 % off.
 //
 // A power of ten is cut into 35 buckets: ten from 1 to 2, fifteen from 2 to 5 and ten from 5 to 10.
 // So a bucket is at most a tenth of its lower end wide, and its middle at most 5 % from any time in
@@ -6,8 +6,7 @@
 // as the longest. A time that equals the end of a bucket belongs to it.
 //
 // The counters of a power of ten (288 bytes) are allocated by the first time that needs them: a
-// tube whose jobs take 1 ms to 1 s has three. Buckets end at each of kBounds, so that counts() is
-// exact.
+// tube whose jobs take 1 ms to 1 s has three. Each of kBounds is the end of a bucket, so counts() is exact.
 #pragma once
 
 #include <array>
@@ -45,7 +44,7 @@ class LatencyHistogram {
   double sum_seconds() const { return sum_ / 1e9; }
 
   // The shortest time that at least `share` (0 to 1) of all do not exceed, with an error of at most
-  // 5 % from 1 us on; 0 if no time was added. O(powers + buckets of a power).
+  // 5 % above 1 us; 0 if no time was added. O(powers + buckets of a power).
   Duration at(double share) const;
 
   // How many times fell between the bounds, in seconds. O(buckets).

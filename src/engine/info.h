@@ -63,7 +63,7 @@ struct TubeInfo {
   // Of the oldest ready job, with the error of AgeSketch. For a tube without a metrics record of
   // its own, of the job that is given next.
   Duration oldest_ready_age{};
-  // Of its metrics record, valid until the engine's next change. Empty if it has none of its own.
+  // Of its metrics record, valid until the engine's next change. Null if it has none of its own.
   const LatencyHistogram* put_to_reserve = nullptr;
   const LatencyHistogram* reserve_to_delete = nullptr;
 };

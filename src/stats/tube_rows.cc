@@ -106,7 +106,7 @@ constexpr Row<TubeInfo> kTube[] = {
      .number = [](const TubeInfo& t) { return whole_seconds_of(t.first_buried_age); }},
     {.key = "processing-time-p50",
      .meaning = "The median time from a job's last reservation to its delete by its holder, in "
-                "seconds with six digits after the point, at most 5 % off from a microsecond on; "
+                "seconds with six digits after the point, at most 5 % and a microsecond off; "
                 "0 without such a job and for a tube beyond http.max_tubes.",
      .seconds = [](const TubeInfo& t) { return percentile<50>(t.reserve_to_delete); }},
     {.key = "processing-time-p95",
@@ -174,7 +174,7 @@ constexpr Row<TubeMetricsState> kTubeMetrics[] = {
         {.family = "tubed_tube_put_to_reserve_quantile_seconds",
          .label = "quantile=\"0.5\"",
          .help = "From a job's put to its first reservation: the time that this share of the "
-                 "tube's jobs did not exceed, at most 5 % off from a microsecond on."}),
+                 "tube's jobs did not exceed, at most 5 % off above a microsecond."}),
     quantile<&TubeMetrics::put_to_reserve, 95>(
         {.family = "tubed_tube_put_to_reserve_quantile_seconds", .label = "quantile=\"0.95\""}),
     quantile<&TubeMetrics::put_to_reserve, 99>(
