@@ -6,7 +6,8 @@
 // as the longest. A time that equals the end of a bucket belongs to it.
 //
 // The counters of a power of ten (288 bytes) are allocated by the first time that needs them: a
-// tube whose jobs take 1 ms to 1 s has three. Each of kBounds is the end of a bucket, so counts() is exact.
+// tube whose jobs take 1 ms to 1 s has three. Each of kBounds is the end of a bucket, so counts()
+// is exact.
 #pragma once
 
 #include <array>

@@ -44,7 +44,8 @@ std::string_view name_of(AuditEvent::What what);
 [[gnu::cold]] void audit(const Context& context, AuditEvent::What what, std::string_view command,
                          std::string_view tube);
 // Reports that a command of the family admin has run and has this answer. A Number without a word:
-// the command ends early, because its client closes or lost its rights. Precondition: authorize() has allowed it.
+// the command ends early, because its client closes or lost its rights. Precondition: authorize()
+// has allowed it.
 [[gnu::cold]] void audit_ran(const Context& context, const Command& command,
                              const ArgumentStorage& arguments, const protocol::Answer& answer);
 
