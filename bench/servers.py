@@ -44,7 +44,10 @@ class Server:
     def start(self):
         """Returns when the server has answered a command."""
         self.process = self.run([*self._pin, *map(str, self._command(self.journal))])
-        self.ask("PING")  # an error is an answer, too
+        try:
+            self.ask("PING")  # an error is an answer, too
+        except (OSError, AssertionError) as error:
+            sys.exit(f"{self.name} does not answer ({error}): {self.process.lines[-20:]}")
 
     def run(self, command):
         """Returns the harness.Process of the command, which listens at its `addresses`."""

@@ -1,5 +1,5 @@
-// Each answer of tubed to a program has a Content-Length, so its end is known without the end of
-// the connection. parse_answer() is called again with all input after each receive: an answer is
+// Each answer of a node to its operator has a Content-Length, so its end is known without the end
+// of the connection. parse_answer() is called again with all input after each receive: an answer is
 // small, and its head has a few lines.
 #include "client/http.h"
 

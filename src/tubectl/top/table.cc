@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "tubectl/top/frame.h"
 
 namespace tubed::tubectl::top {
@@ -76,8 +77,10 @@ Layout lay_out(const TubeList& tubes, std::size_t columns) {
   return layout;
 }
 
-// Numbers are shortened to the width of a column. An unknown rate is "-".
+// Numbers are shortened to the width of a column. An unknown rate is "-". Precondition: the key is
+// not the name.
 std::string cell(const TubeRow& row, SortKey key) {
+  TUBED_ASSERT(key != SortKey::name);
   if (key == SortKey::puts || key == SortKey::deletes) {
     return row.rates ? shortened_rate(sort_value(row.counts, row.rates, key)) : "-";
   }
