@@ -14,7 +14,7 @@ Duration percentile(const LatencyHistogram* times) {
 
 // Absent while the tube has no such time.
 template <LatencyHistogram TubeMetrics::*kTimes, int kPercent>
-constexpr Row<TubeMetricsState> quantile(const Metric& metric) {
+constexpr Row<TubeMetricsState> percentile_row(const Metric& metric) {
   return {.key = {},
           .meaning = {},
           .seconds =
@@ -170,23 +170,25 @@ constexpr Row<TubeMetricsState> kTubeMetrics[] = {
      .meaning = "From a job's last reservation to its delete by who held it.",
      .histogram = [](const TubeMetricsState& t) { return t.metrics.reserve_to_delete.counts(); },
      .metric = {.family = "tubed_tube_reserve_to_delete_seconds", .type = MetricType::histogram}},
-    quantile<&TubeMetrics::put_to_reserve, 50>(
-        {.family = "tubed_tube_put_to_reserve_quantile_seconds",
-         .label = "quantile=\"0.5\"",
+    percentile_row<&TubeMetrics::put_to_reserve, 50>(
+        {.family = "tubed_tube_put_to_reserve_percentile_seconds",
+         .label = "percentile=\"50\"",
          .help = "From a job's put to its first reservation: the time that this share of the "
                  "tube's jobs did not exceed, at most 5 % off above a microsecond."}),
-    quantile<&TubeMetrics::put_to_reserve, 95>(
-        {.family = "tubed_tube_put_to_reserve_quantile_seconds", .label = "quantile=\"0.95\""}),
-    quantile<&TubeMetrics::put_to_reserve, 99>(
-        {.family = "tubed_tube_put_to_reserve_quantile_seconds", .label = "quantile=\"0.99\""}),
-    quantile<&TubeMetrics::reserve_to_delete, 50>(
-        {.family = "tubed_tube_reserve_to_delete_quantile_seconds",
-         .label = "quantile=\"0.5\"",
+    percentile_row<&TubeMetrics::put_to_reserve, 95>(
+        {.family = "tubed_tube_put_to_reserve_percentile_seconds", .label = "percentile=\"95\""}),
+    percentile_row<&TubeMetrics::put_to_reserve, 99>(
+        {.family = "tubed_tube_put_to_reserve_percentile_seconds", .label = "percentile=\"99\""}),
+    percentile_row<&TubeMetrics::reserve_to_delete, 50>(
+        {.family = "tubed_tube_reserve_to_delete_percentile_seconds",
+         .label = "percentile=\"50\"",
          .help = "From a job's last reservation to its delete by who held it, in the same form."}),
-    quantile<&TubeMetrics::reserve_to_delete, 95>(
-        {.family = "tubed_tube_reserve_to_delete_quantile_seconds", .label = "quantile=\"0.95\""}),
-    quantile<&TubeMetrics::reserve_to_delete, 99>(
-        {.family = "tubed_tube_reserve_to_delete_quantile_seconds", .label = "quantile=\"0.99\""}),
+    percentile_row<&TubeMetrics::reserve_to_delete, 95>(
+        {.family = "tubed_tube_reserve_to_delete_percentile_seconds",
+         .label = "percentile=\"95\""}),
+    percentile_row<&TubeMetrics::reserve_to_delete, 99>(
+        {.family = "tubed_tube_reserve_to_delete_percentile_seconds",
+         .label = "percentile=\"99\""}),
 };
 
 }  // namespace

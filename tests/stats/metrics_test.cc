@@ -352,16 +352,16 @@ TEST_CASE("a tube's metrics count its changes, and the overflow is summed up") {
   CHECK(samples.text_at(R"(tubed_tube_reserve_to_delete_seconds_sum{tube="a"})") == "2");
   // The jobs waited 0.02 and 2.02 seconds, and a client held one for 2. Shown is the middle of the
   // bucket.
-  const auto quantile = [&samples](std::string_view family, std::string_view share) {
-    return samples.text_at(
-        fmt::format("tubed_tube_{}_quantile_seconds{{tube=\"a\",quantile=\"{}\"}}", family, share));
+  const auto percentile = [&samples](std::string_view family, std::string_view share) {
+    return samples.text_at(fmt::format(
+        "tubed_tube_{}_percentile_seconds{{tube=\"a\",percentile=\"{}\"}}", family, share));
   };
-  CHECK(quantile("put_to_reserve", "0.5") == "0.0195");
-  CHECK(quantile("put_to_reserve", "0.95") == "2.1");
-  CHECK(quantile("put_to_reserve", "0.99") == "2.1");
-  CHECK(quantile("reserve_to_delete", "0.5") == "1.95");
-  CHECK_FALSE(
-      samples.has(R"(tubed_tube_put_to_reserve_quantile_seconds{tube="default",quantile="0.5"})"));
+  CHECK(percentile("put_to_reserve", "50") == "0.0195");
+  CHECK(percentile("put_to_reserve", "95") == "2.1");
+  CHECK(percentile("put_to_reserve", "99") == "2.1");
+  CHECK(percentile("reserve_to_delete", "50") == "1.95");
+  CHECK_FALSE(samples.has(
+      R"(tubed_tube_put_to_reserve_percentile_seconds{tube="default",percentile="50"})"));
   CHECK_FALSE(samples.has(R"(tubed_tube_put_to_reserve_seconds_count{tube="other"})"));
   // Gone, but not forgotten.
   Talk::exchange(*a, "pause-tube a 0\r\nuse default\r\nignore a\r\n");

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-from programs import SECONDS, TUBECTL, Client, DaemonTest, until, within
+from programs import SECONDS, TUBECTL, Client, DaemonTest, until
 
 DO_NOTHING = os.environ.get("DO_NOTHING_PROGRAM")
 IN_FLIGHT = (1, 16, 30)
@@ -62,16 +62,7 @@ class BenchTest(DaemonTest):
 
     def do_nothing(self):
         """Starts the server that does nothing; returns its address."""
-        process = subprocess.Popen([DO_NOTHING, "--port", "0"], stdout=subprocess.PIPE, text=True)
-
-        def end():
-            process.terminate()
-            with process:
-                self.assertEqual(process.wait(SECONDS), 0)
-        self.addCleanup(end)
-        word, address = within("its address", process.stdout.readline).split()
-        self.assertEqual(word, "listening")
-        return address
+        return self.start("--port", "0", listen=None, command=[DO_NOTHING]).addresses[0]
 
 
 class OnTubed(BenchTest):
