@@ -47,7 +47,7 @@ Outcome failure_of(int error, const std::string& operation) {
       fmt::format("{}: {}", operation, text_of(error))};
 }
 
-// How far a write has come.
+// The progress of a write.
 struct WriteResult {
   int error = 0;             // errno; 0: everything was written
   std::uint64_t offset = 0;  // in the file, of the first unwritten byte

@@ -68,8 +68,8 @@ class ClusterMode {
   virtual bool hand_over(std::function<void()> done) = 0;
 };
 
-// What is passed by reference outlives the result; `settings` may change before settings_changed().
-// Fails if this program has no cluster mode.
+// Arguments passed by reference outlive the result; `settings` may change before
+// settings_changed(). Fails if this program has no cluster mode.
 Result<std::unique_ptr<ClusterMode>> make_cluster_mode(const ClusterParts& parts,
                                                        const Settings& settings, ClusterHost& host);
 
