@@ -53,6 +53,7 @@ std::string cluster_json(const stats::ClusterState& cluster) {
                       {"feature_level", cluster.feature_level},
                       {"fetched_bytes", fetches ? Json(cluster.fetched_bytes) : Json()},
                       {"fetch_bytes", fetches_known ? Json(cluster.fetch_bytes) : Json()},
+                      {"members_index", cluster.members_index},
                       {"members", Json::array(std::move(members))}}) +
          '\n';
 }

@@ -112,7 +112,7 @@ Result<void> Node::start(const Applied& base) {
   const core_update* update = nullptr;
   const int code = core_start(core_.get(), &begin, &update);
   if (code != 0) return Error{fmt::format("the node cannot start: {}", core_error(code))};
-  find_voters();
+  follow_configuration();
   done("start", code, update, {});
   return {};
 }
@@ -173,7 +173,7 @@ void Node::store_entries(Index first, std::span<const Entry> entries) {
   const bool changes = first <= log_->last() ||
                        std::ranges::find(entries, EntryType::change, &Entry::type) != entries.end();
   log_->append(first, entries);
-  if (changes) find_voters();
+  if (changes) follow_configuration();
   seal_at_ = host_.clock() + kSealDelay;
 }
 
@@ -431,7 +431,8 @@ std::vector<Member> Node::members() const {
   return as_members(list);
 }
 
-void Node::find_voters() {
+void Node::follow_configuration() {
+  members_index_ = configuration_at(last()).second;
   voters_.clear();
   for (const Member& member : members()) {
     if (member.role == MemberRole::voter) voters_.push_back(member.id);
@@ -470,7 +471,6 @@ Index Node::submit(std::vector<Bytes> data) {
 // committed entries. Otherwise the change might be committed and leave the cluster without a leader
 // for good: libraft's core does not vote if the node is not a voter in its own configuration.
 bool Node::would_elect(const std::vector<Member>& members) const {
-  const Index known = configuration_at(last()).second;
   std::size_t voters = 0;
   std::size_t ready = 0;
   for (const Member& member : members) {
@@ -481,7 +481,7 @@ bool Node::would_elect(const std::vector<Member>& members) const {
     if (!itself && core_match(core_.get(), member.id, &match) != 0) match = 0;
     const bool is_new = std::ranges::find(voters_, member.id) == voters_.end();
     if (is_new && match < commit_) return false;
-    if (match >= known) ++ready;
+    if (match >= members_index_) ++ready;
   }
   return ready > voters / 2;
 }

@@ -140,6 +140,9 @@ class Node final : private RaftLogHost {
 
   Index last() const { return log_->last(); }
   Index committed() const { return commit_; }
+  // Returns the entry that set the current configuration. It may not be committed, and then another
+  // leader may undo it.
+  Index members_index() const { return members_index_; }
   Index applicable() const;
   // Returns the last entry on disk.
   Index stored() const { return log_->stored(); }
@@ -227,7 +230,7 @@ class Node final : private RaftLogHost {
   Index first_needed(Index position) const;
   Result<void> keep_configuration(Index first);
   bool would_elect(const std::vector<Member>& members) const;
-  void find_voters();
+  void follow_configuration();
 
   void entries_stored(Index last, Term term) override;
   void report_failure(const std::string& reason) override { fail(reason); }
@@ -253,7 +256,9 @@ class Node final : private RaftLogHost {
   std::unique_ptr<RaftLog> log_;
   std::unique_ptr<tubed_core, FreeCore> core_;
   Lease lease_;
-  std::vector<NodeId> voters_;  // of the current configuration, which may not be committed
+  // Of the current configuration, which may not be committed.
+  std::vector<NodeId> voters_;
+  Index members_index_ = 0;
   ClusterClock time_;
   Time started_;
   mutable std::uint64_t milliseconds_ = 0;  // as last passed to the core

@@ -49,6 +49,7 @@ void describe_node(const cluster::Node& node, cluster::Index applied, stats::Clu
   state.role = role_of(node, itself == members.end() ? nullptr : &*itself);
   state.term = node.term();
   state.committed = node.committed();
+  state.members_index = node.members_index();
   state.applied = applied;
   state.stored = node.stored();
   const Time lease_end = node.lease_end();

@@ -61,6 +61,8 @@ struct ClusterState {
   std::uint64_t committed = 0;      // index of the last entry, as the next two
   std::uint64_t applied = 0;
   std::uint64_t stored = 0;
+  // The entry with the newest change of the members; not final until it is committed.
+  std::uint64_t members_index = 0;
   Duration lease{};  // how much longer the lease lasts; 0: none
   std::uint64_t raft_log_bytes = 0;
   std::uint64_t raft_log_limit = 0;  // cluster.log_size

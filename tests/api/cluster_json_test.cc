@@ -11,7 +11,8 @@ TEST_CASE("the leader knows its lease and the members") {
         R"({"name":"a","id":"0000000000000001","cluster":"00000000deadbeef","role":"leader",)"
         R"("serves":false,"leader":"a","term":7,"committed":1000,"applied":999,"stored":1001,)"
         R"("lease_ms":270,"raft_log_bytes":12345,"raft_log_limit":67890,"held_over":3,)"
-        R"("feature_level":1,"fetched_bytes":null,"fetch_bytes":null,"members":[)"
+        R"("feature_level":1,"fetched_bytes":null,"fetch_bytes":null,"members_index":900,)"
+        R"("members":[)"
         R"({"name":"a","id":"0000000000000001","address":"127.0.0.1:11301","votes":true,)"
         R"("leads":true,"self":true,"match":1001,"silent_ms":0},)"
         R"({"name":"b","id":"0000000000000002","address":"127.0.0.1:11302","votes":true,)"
@@ -28,7 +29,8 @@ TEST_CASE("a node that waits knows little") {
         R"({"name":"d","id":"0000000000000000","cluster":"0000000000000000","role":"waiting",)"
         R"("serves":false,"leader":null,"term":0,"committed":0,"applied":0,"stored":0,)"
         R"("lease_ms":null,"raft_log_bytes":0,"raft_log_limit":0,"held_over":0,)"
-        R"("feature_level":1,"fetched_bytes":null,"fetch_bytes":null,"members":[]})"
+        R"("feature_level":1,"fetched_bytes":null,"fetch_bytes":null,"members_index":0,)"
+        R"("members":[]})"
         "\n");
   state.role = stats::ClusterRole::fetching;
   state.fetched_bytes = 5;

@@ -444,12 +444,36 @@ TEST_CASE("a leader invites a standby, but no longer after its promotion") {
     members[standby - 1].role = MemberRole::voter;
     REQUIRE(node.change_members(members));
     REQUIRE(node.committed() < node.last());
+    CHECK(node.members_index() == node.last());
     CHECK_FALSE(node.may_invite(standby));
     for (int i = 0; i < 2000 && node.committed() < node.last(); ++i) {
       trio.step();
       CHECK_FALSE(node.may_invite(standby));
     }
     CHECK(node.committed() == node.last());
+  }
+  SUBCASE("the others elect a leader without this one only after the standby knows of its vote") {
+    trio.of(standby).delay = 20ms;
+    members[standby - 1].role = MemberRole::voter;
+    REQUIRE(node.change_members(members));
+    bool knows = false;
+    SUBCASE("the change is only committed") {
+      for (int i = 0; i < 2000 && node.committed() < node.members_index(); ++i) trio.step();
+    }
+    SUBCASE("the new voter has it too") {
+      knows = true;
+      for (int i = 0; i < 2000 && node.match(standby) < node.members_index(); ++i) trio.step();
+    }
+    REQUIRE(node.committed() >= node.members_index());
+    CHECK((node.match(standby) >= node.members_index()) == knows);
+    trio.of(leader).silent = true;
+    if (!knows) trio.frames.clear();
+    bool elected = false;
+    for (int i = 0; i < 2000 && !elected; ++i) {
+      trio.step();
+      elected = trio.node(other).leads() || trio.node(standby).leads();
+    }
+    CHECK(elected == knows);
   }
   SUBCASE("another node may lead and have promoted it") {
     trio.of(leader).silent = true;

@@ -257,10 +257,6 @@ class Cluster:
         for node in others:
             self.add(node)
         until("all nodes to vote", lambda: self.complete(self.nodes) or self.add_missing())
-        for node in self:  # the entry for the last voter may not be committed yet
-            until(f"node {node.name} to have all as voters", lambda node=node: sum(
-                member["votes"] for member in (node.status() or {"members": []})["members"]
-            ) == len(self.nodes))
         return self
 
     def end(self):
@@ -359,14 +355,16 @@ class Cluster:
         until(f"{path} {body} to be accepted", accepted)
 
     def complete(self, names):
-        """Returns the leader's status if its members are exactly these nodes, and all vote and have
-        every committed entry."""
+        """Returns the leader's status if its members are exactly these nodes, the change that made
+        them so is committed, and all vote and have every committed entry."""
         leader = self.find_leader()
         status = leader.status() if leader else None
-        return status and sorted(m["name"] for m in status["members"]) == sorted(names) and all(
-            m["votes"] for m in status["members"]) and all(
-                m["self"] or (m["match"] or 0) >= status["committed"]
-                for m in status["members"]) and status
+        if not status or sorted(m["name"] for m in status["members"]) != sorted(names):
+            return None
+        complete = status["members_index"] <= status["committed"] and all(
+            m["votes"] and (m["self"] or (m["match"] or 0) >= status["committed"])
+            for m in status["members"])
+        return status if complete else None
 
     def wait_for_voters(self, names=None):
         names = sorted(names or self.nodes)

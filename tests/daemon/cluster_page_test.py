@@ -269,11 +269,17 @@ class OneMachine(ClusterTest):
             wait = f"until {{ {condition}; }} > waited 2>&1; do sleep 0.1; done\n"
             blocks[number] = blocks[number].replace("sleep 1\n", wait)
         script = "echo == next\n".join(blocks)
-        done = subprocess.run(["bash", "-uo", "pipefail", "-c", script], cwd=self.directory,
-                              env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"},
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=SECONDS,
-                              check=False)
+        try:
+            done = subprocess.run(["bash", "-uo", "pipefail", "-c", script], cwd=self.directory,
+                                  env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"},
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=SECONDS,
+                                  check=False)
+        except subprocess.TimeoutExpired as error:
+            files = [self.directory / "cluster" / name
+                     for name in ("waited", "a/log", "b/log", "c/log")]
+            texts = [f"{file}:\n{file.read_text()}" for file in files if file.exists()]
+            self.fail("\n".join([f"the commands do not end:\n{error.output}", *texts]))
         # On a busy machine a node may be silent for a while at any time. The blocks wait for its
         # end.
         output = re.sub(r"^warning: \w+ has been silent for .*\n", "", done.stdout, flags=re.M)

@@ -16,6 +16,7 @@ inline ClusterState leader_of_three() {
           .committed = 1000,
           .applied = 999,
           .stored = 1001,
+          .members_index = 900,
           .lease = std::chrono::milliseconds(270),
           .raft_log_bytes = 12'345,
           .raft_log_limit = 67'890,

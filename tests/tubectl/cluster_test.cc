@@ -240,6 +240,10 @@ TEST_CASE("a cluster is healthy when all members vote, answer and have nearly al
   CHECK(only([](State& state) { state.members[2].silence = 1000ms; }) ==
         "c has been silent for 1.0 s");
   CHECK(only([](State& state) { state.members[2].match = 3999; }) == "c lacks 1001 entries");
+  CHECK(only([](State& state) { state.members_index = 5001; }) ==
+        "the newest change of the members is not committed");
+  CHECK(only([](State& state) { state.members_index = 4500; }) ==
+        "c lacks the newest change of the members");
   CHECK(only([](State& state) { state.members[2].match.reset(); }) == "c has not answered");
   CHECK(only([](State& state) { state.members[2].silence.reset(); }) == "c has not answered");
   // The leader has its own entries.
@@ -338,6 +342,24 @@ TEST_CASE("a wait for an added node ends when the node votes") {
                           "no leader is known", "d is a standby that lacks 10 entries"});
 }
 
+TEST_CASE("a wait for an added node ends when the loss of any node cannot undo its vote") {
+  const auto with_d = [](std::uint64_t committed, std::optional<std::uint64_t> match) {
+    return changed([=](State& state) {
+      state.committed = committed;
+      state.members_index = 5001;
+      state.members.push_back({.name = "d", .votes = true, .match = match});
+    });
+  };
+  Node node{.seen = {with_d(5000, 5000), with_d(5001, 5000), with_d(5001, 5001)}};
+  CHECK(text_of(node.wait(changing(until_votes("d")))) == "d votes");
+  CHECK(node.shown == std::vector<std::string>{"the vote of d is not committed",
+                                               "d does not know yet that it votes"});
+  // A follower does not know what d has.
+  Node follower{.seen = {with_d(5000, std::nullopt), with_d(5001, std::nullopt)}};
+  CHECK(text_of(follower.wait(changing(until_votes("d")))) == "d votes");
+  CHECK(follower.looks == 2);
+}
+
 TEST_CASE("a wait ends if the node is not added after all") {
   State with_d = healthy();
   with_d.members.push_back({.name = "d"});
@@ -360,6 +382,13 @@ TEST_CASE("a wait for a removal ends when the node is no member, or has ended it
   Node node{.seen = {healthy(), starting, without_c}};
   CHECK(text_of(node.wait(changing(until_gone("c"), 30s))) == "c is no member any more");
   CHECK(node.shown == std::vector<std::string>(2, "c is a member still"));
+  const State uncommitted = changed([](State& state) {
+    state.members.pop_back();
+    state.members_index = state.committed + 1;
+  });
+  Node early{.seen = {uncommitted, without_c}};
+  CHECK(text_of(early.wait(changing(until_gone("c"), 30s))) == "c is no member any more");
+  CHECK(early.shown == std::vector<std::string>{"the removal of c is not committed"});
   Wait itself = changing(until_gone("a"), 30s);
   itself.when_node_ends = "a was removed, and has ended";
   Node ended{.seen = {healthy(), Failure{kExitUnavailable, "slow", true}, kRefused}};

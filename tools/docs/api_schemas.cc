@@ -86,6 +86,9 @@ constexpr auto kMembers = std::to_array<Member>({
     {"Cluster", "fetched_bytes", kIntegerOrNull,
      "While it fetches the state of another node, the bytes so far; else null."},
     {"Cluster", "fetch_bytes", kIntegerOrNull, "The bytes of that state; null: not known."},
+    {"Cluster", "members_index", kInteger,
+     "The entry with the newest change of the members. The change is final when committed is not "
+     "less."},
     {"Cluster", "members", kArray, "In the order of the configuration.", true, "ClusterMember"},
     {"ClusterMember", "name", kString, "Its name."},
     {"ClusterMember", "id", kString, "Its id: 16 hexadecimal digits."},

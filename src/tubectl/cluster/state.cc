@@ -127,6 +127,7 @@ Result<State> read_state(std::string_view document) {
               .term = number_of(*json, "term").value_or(0),
               .committed = number_of(*json, "committed").value_or(0),
               .stored = number_of(*json, "stored").value_or(0),
+              .members_index = number_of(*json, "members_index").value_or(0),
               .lease = time_of(*json, "lease_ms"),
               .raft_log_bytes = number_of(*json, "raft_log_bytes"),
               .raft_log_limit = number_of(*json, "raft_log_limit"),
@@ -214,6 +215,8 @@ std::vector<std::string> shortcomings(const State& state) {
   std::vector<std::string> texts;
   if (!state.leader) texts.emplace_back("no leader is known");
   if (state.members.empty()) texts.emplace_back("no member is known");
+  if (!state.has_final_members())
+    texts.emplace_back("the newest change of the members is not committed");
   for (const Member& member : state.members) {
     const auto behind = state.behind(member);
     const bool is_heard = member.is_self || member.silence;
@@ -223,6 +226,8 @@ std::vector<std::string> shortcomings(const State& state) {
       texts.push_back(fmt::format("{} has not answered", member.name));
     } else if (*behind > kFarBehind) {
       texts.push_back(fmt::format("{} lacks {}", member.name, entries(*behind)));
+    } else if (state.has_final_members() && state.lacks_change(member)) {
+      texts.push_back(fmt::format("{} lacks the newest change of the members", member.name));
     }
   }
   return texts;

@@ -37,6 +37,7 @@ struct State {
   std::uint64_t term = 0;
   std::uint64_t committed = 0;  // indexes of the last entries
   std::uint64_t stored = 0;
+  std::uint64_t members_index = 0;    // of the newest change of the members; 0: not reported
   std::optional<Milliseconds> lease;  // time left; no value: the node does not lead
   std::optional<std::uint64_t> raft_log_bytes;
   std::optional<std::uint64_t> raft_log_limit;
@@ -48,6 +49,13 @@ struct State {
   // The number of entries that the member lacks. No value: the node does not know it.
   std::optional<std::uint64_t> behind(const Member& member) const;
   bool leads() const { return leader == name; }
+  // True if no leader can undo the newest change of the members.
+  bool has_final_members() const { return committed >= members_index; }
+  // True if the member is known to lack the newest change of the members. A voter that lacks the
+  // change that made it one elects no leader.
+  bool lacks_change(const Member& member) const {
+    return member.match && *member.match < members_index;
+  }
 };
 
 // Ignores unknown keys. Fails if the document is not the state of a cluster.
@@ -65,8 +73,9 @@ bool has_standby_behind(const State& state);
 inline constexpr Milliseconds kSilent{1000};
 inline constexpr std::uint64_t kFarBehind = 1000;
 
-// The reasons why the cluster is not healthy. It is healthy (empty) if a leader is known, and all
-// members vote, are not silent and lack at most kFarBehind entries.
+// The reasons why the cluster is not healthy. It is healthy (empty) if a leader is known, all members
+// vote, are not silent and lack at most kFarBehind entries, and they have the newest change of the
+// members, which is committed.
 std::vector<std::string> shortcomings(const State& state);
 // True if the node follows a leader. It does not know how far other members are, so it cannot say
 // whether the cluster is healthy.

@@ -42,8 +42,12 @@ class VoteJudge {
   Verdict operator()(const State& state, client::TimePoint now) {
     if (const Member* const member = state.find(name_)) {
       seen_ = true;
-      if (member->votes) return {Kind::done, fmt::format("{} votes", name_)};
-      return {Kind::wait, standby_in_words(state, *member)};
+      if (!member->votes) return {Kind::wait, standby_in_words(state, *member)};
+      if (!state.has_final_members())
+        return {Kind::wait, fmt::format("the vote of {} is not committed", name_)};
+      if (state.lacks_change(*member))
+        return {Kind::wait, fmt::format("{} does not know yet that it votes", name_)};
+      return {Kind::done, fmt::format("{} votes", name_)};
     }
     // After a restart a node may know no members and no leader for a moment.
     if (!state.leader || state.members.empty()) {
@@ -79,10 +83,11 @@ Judge until_votes(std::string name) {
 Judge until_gone(std::string name) {
   return [name = std::move(name)](const State& state, client::TimePoint) -> Verdict {
     // After a restart a node may know no members for a moment.
-    if (!state.members.empty() && state.find(name) == nullptr) {
-      return {Kind::done, fmt::format("{} is no member any more", name)};
-    }
-    return {Kind::wait, fmt::format("{} is a member still", name)};
+    if (state.members.empty() || state.find(name) != nullptr)
+      return {Kind::wait, fmt::format("{} is a member still", name)};
+    if (!state.has_final_members())
+      return {Kind::wait, fmt::format("the removal of {} is not committed", name)};
+    return {Kind::done, fmt::format("{} is no member any more", name)};
   };
 }
 
