@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the memory of the process tubed with the memory that it counts for jobs.
 
-  TUBED_PROGRAM=build/dev/src/tubed python3 bench/memory.py [MiB of limits.job_memory]
+  TUBED_PROGRAM=build/dev/src/tubed python3 bench/memory.py [MiB of limits.job_memory, at least 16]
 
 Each case starts a new tubed without a journal, fills it with jobs up to the limit, and prints the
 counted, the resident and the largest resident memory. The last cases are the worst known cases: the
@@ -13,6 +13,7 @@ import sys
 from servers import Client, Daemon
 
 MIB = 1 << 20
+LEAST_MIB = 16
 LIMIT = int(sys.argv[1]) * MIB if len(sys.argv) > 1 else 64 * MIB
 BATCH = 1000
 
@@ -57,6 +58,8 @@ class Filled:
 
 
 def main():
+    if LIMIT < LEAST_MIB * MIB:
+        sys.exit(f"memory.py: the cases need at least {LEAST_MIB} MiB")
     print(f"limits.job_memory = {LIMIT // MIB} MiB")
     print(f"{'MiB':48} {'counted':>7} {'resident':>9} {'most':>9} {'most / limit':>12}")
     for delay in (0, 100_000):

@@ -24,7 +24,7 @@ FrameChannel::FrameChannel(loop::Loop& loop, std::unique_ptr<loop::Channel> chan
     : channel_(std::move(channel)),
       owner_(&owner),
       most_frame_bytes_(most_frame_bytes),
-      idle_(loop, [this] { on_idle(); }) {
+      after_failed_write_(loop, [this] { close(kLost); }) {
   channel_->set_owner(*this);
   update_interest();
 }
@@ -40,18 +40,7 @@ void FrameChannel::send(std::string frame) {
   if (output_.size() > 1) return;  // the channel reports when the kernel takes more
   if (write()) return;
   write_failed_ = true;
-  idle_.arm();
-}
-
-void FrameChannel::pause_input() {
-  paused_ = true;
-  update_interest();
-}
-
-void FrameChannel::resume_input() {
-  if (!std::exchange(paused_, false) || channel_ == nullptr) return;
-  update_interest();
-  if (begin_ != end_) idle_.arm();
+  after_failed_write_.arm();
 }
 
 FrameChannel::Released FrameChannel::release() {
@@ -61,7 +50,7 @@ FrameChannel::Released FrameChannel::release() {
   released.socket = channel_->release_socket();
   released.read_ahead = input();
   channel_.reset();
-  idle_.disarm();
+  after_failed_write_.disarm();
   return released;
 }
 
@@ -69,13 +58,7 @@ void FrameChannel::on_ready(loop::Readiness ready) {
   peer_has_ended_ |= ready.half_closed;
   if (ready.broken) return close(kLost);
   if (ready.writable && !write()) return close(kLost);
-  if (ready.readable && !paused_) read();
-}
-
-// The loop has no event for these cases: a write has failed, or input was resumed.
-void FrameChannel::on_idle() {
-  if (write_failed_) return close(kLost);
-  deliver();
+  if (ready.readable) read();
 }
 
 void FrameChannel::read() {
@@ -99,7 +82,7 @@ void FrameChannel::deliver() {
   const std::shared_ptr<char[]> keep = buffer_;
   bool destroyed = false;
   destroyed_ = &destroyed;
-  while (channel_ != nullptr && !paused_) {
+  while (channel_ != nullptr) {
     const auto bytes = cluster::frame_bytes(input());
     if (!bytes) break;
     if (*bytes < cluster::kFrameHeaderBytes || *bytes > most_frame_bytes_) {
@@ -156,12 +139,12 @@ bool FrameChannel::write() {
 }
 
 void FrameChannel::update_interest() {
-  if (channel_ != nullptr) channel_->want(!paused_, !output_.empty());
+  if (channel_ != nullptr) channel_->want(true, !output_.empty());
 }
 
 void FrameChannel::close(std::string_view reason) {
   channel_.reset();
-  idle_.disarm();
+  after_failed_write_.disarm();
   output_.clear();
   unsent_ = 0;
   owner_->on_closed(reason);  // may destroy the channel

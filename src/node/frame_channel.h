@@ -63,11 +63,6 @@ class FrameChannel final : public loop::ChannelOwner {
   // The bytes of frames that the kernel has not taken.
   std::size_t unsent() const { return unsent_; }
 
-  // While input is paused, nothing is read or delivered, and the end of the connection may go
-  // unnoticed. Delivery resumes in a later event of the loop.
-  void pause_input();
-  void resume_input();
-
   // True if the peer will send nothing beyond what has arrived.
   bool peer_has_ended() const { return peer_has_ended_; }
   // Bytes that were read but not delivered. In on_frame(): bytes after the frame.
@@ -80,7 +75,6 @@ class FrameChannel final : public loop::ChannelOwner {
 
  private:
   void on_ready(loop::Readiness ready) override;
-  void on_idle();
   void read();
   void deliver();
   bool write();
@@ -98,7 +92,6 @@ class FrameChannel final : public loop::ChannelOwner {
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;  // start of the bytes not yet delivered
   std::size_t end_ = 0;
-  bool paused_ = false;
   bool peer_has_ended_ = false;
   bool* destroyed_ = nullptr;  // while deliver() runs
 
@@ -107,7 +100,8 @@ class FrameChannel final : public loop::ChannelOwner {
   std::size_t unsent_ = 0;
   bool write_failed_ = false;
 
-  loop::IdleCall idle_;
+  // The loop has no event for a write that has failed.
+  loop::IdleCall after_failed_write_;
 };
 
 }  // namespace tubed::node

@@ -200,7 +200,6 @@ PeerLinks::Incoming::Incoming(PeerLinks& links, NodeId from, std::unique_ptr<Fra
     : node(from), channel(std::move(frames)), links_(links) {
   channel->set_owner(*this);
   channel->set_most_frame_bytes(FrameChannel::kAnyFrame);
-  if (links.held_) channel->pause_input();
 }
 
 void PeerLinks::Incoming::on_frame(std::string_view frame) {
@@ -212,17 +211,6 @@ void PeerLinks::Incoming::on_closed(std::string_view reason) {
   links_.log_.limited(Log::Level::debug, os::monotonic_now(), "connection of another node closed",
                       {{"id", text_of(node)}, {"reason", reason}});
   links_.incoming_.erase(NodeId{node});
-}
-
-void PeerLinks::hold_input(bool held) {
-  if (std::exchange(held_, held) == held) return;
-  for (const auto& [node, incoming] : incoming_) {
-    if (held) {
-      incoming->channel->pause_input();
-    } else {
-      incoming->channel->resume_input();
-    }
-  }
 }
 
 // --- Requests

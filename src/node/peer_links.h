@@ -106,8 +106,6 @@ class PeerLinks final : public PeerAcceptorOwner,
   bool is_connected(cluster::NodeId node) const;
   // Returns the bytes that wait to be sent to the node.
   std::size_t unsent(cluster::NodeId node) const;
-  // While input is held, no frames are read or delivered.
-  void hold_input(bool held);
 
   // Sends a request to the node at `address` (NAME@HOST:PORT). Calls `done` once, in a later event
   // of the loop and after begin_tick(), within limits.request; never if PeerLinks is destroyed
@@ -155,7 +153,6 @@ class PeerLinks final : public PeerAcceptorOwner,
   const PeerLimits limits_;
   PeerFacts facts_;
   std::vector<cluster::Member> members_;
-  bool held_ = false;
   std::map<cluster::NodeId, Outgoing> outgoing_;
   std::map<cluster::NodeId, std::unique_ptr<Incoming>> incoming_;
   std::list<std::unique_ptr<PeerRequest>> requests_;

@@ -103,6 +103,8 @@ JobTags tags_of(const TagText& tags);
 // One of the words of `Words::kWords`, with its value from `Words::kValues`.
 template <class Words>
 struct OneOf {
+  static_assert(Words::kWords.size() == Words::kValues.size());
+
   std::uint8_t index = 0;
 
   std::string_view word() const { return Words::kWords[index]; }

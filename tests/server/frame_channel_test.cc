@@ -136,31 +136,6 @@ TEST_CASE("a channel may be destroyed while it delivers a frame, or the end") {
   CHECK(ended.owner.reasons.size() == 1);
 }
 
-TEST_CASE("a paused channel delivers nothing, and then all in order") {
-  TestChannel test;
-  test.owner.then = [&] { test.channel->pause_input(); };
-  test.there.send(frame_of(1) + frame_of(2) + frame_of(3));
-  REQUIRE(run_until(test.loop, [&] { return test.owner.frames.size() == 1; }));
-  CHECK(test.channel->read_ahead() == frame_of(2).size() + frame_of(3).size());
-  test.there.send(frame_of(4));
-  run_ticks(test.loop, 5);
-  CHECK(test.owner.frames.size() == 1);
-  test.channel->resume_input();
-  CHECK(test.owner.frames.size() == 1);  // later
-  REQUIRE(run_until(test.loop, [&] { return test.owner.frames.size() == 2; }));
-  run_ticks(test.loop, 5);
-  CHECK(test.owner.frames.size() == 2);  // paused again
-  test.owner.then = [] {};
-  test.channel->resume_input();
-  REQUIRE(run_until(test.loop, [&] { return test.owner.frames.size() == 4; }));
-  for (std::size_t i = 0; i < 4; ++i) CHECK(index_of(test.owner.frames[i]) == i + 1);
-  // A channel that is destroyed before it continues.
-  test.channel->pause_input();
-  test.channel->resume_input();
-  test.channel.reset();
-  run_ticks(test.loop, 3);
-}
-
 TEST_CASE("what the kernel does not take is buffered, and sent when it does") {
   TestChannel test;
   constexpr std::size_t kBytes = 4U << 20;
@@ -174,7 +149,6 @@ TEST_CASE("what the kernel does not take is buffered, and sent when it does") {
 
 TEST_CASE("a send that fails is reported later") {
   TestChannel test;
-  test.channel->pause_input();
   test.there.socket = {};
   test.channel->send(frame_of(1));
   CHECK(test.owner.reasons.empty());
