@@ -73,9 +73,9 @@ bool has_standby_behind(const State& state);
 inline constexpr Milliseconds kSilent{1000};
 inline constexpr std::uint64_t kFarBehind = 1000;
 
-// The reasons why the cluster is not healthy. It is healthy (empty) if a leader is known, all members
-// vote, are not silent and lack at most kFarBehind entries, and they have the newest change of the
-// members, which is committed.
+// The reasons why the cluster is not healthy. It is healthy (empty) if a leader is known, all
+// members vote, are not silent and lack at most kFarBehind entries, and they have the newest change
+// of the members, which is committed.
 std::vector<std::string> shortcomings(const State& state);
 // True if the node follows a leader. It does not know how far other members are, so it cannot say
 // whether the cluster is healthy.
