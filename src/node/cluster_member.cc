@@ -416,7 +416,11 @@ void ClusterMember::change(const cluster::Request& request, Answer answer) {
     return answer(refusal(409, "this node is not in a cluster: it waits to be added"));
   const cluster::Member* const leader =
       phase_ == Phase::running ? member(node_->node().leader()) : nullptr;
-  if (leader == nullptr) return answer(refusal(503, "no leader is known"));
+  if (leader == nullptr) {
+    const bool is_elected = phase_ == Phase::running && node_->node().leads();
+    return answer(refusal(
+        503, is_elected ? "this node was elected, and does not serve yet" : "no leader is known"));
+  }
   links_->request(leader->address, request,
                   [answer = std::move(answer)](const Result<cluster::Response>& response) {
                     answer(response ? *response : refusal(503, response.error().message));

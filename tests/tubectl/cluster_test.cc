@@ -376,6 +376,55 @@ TEST_CASE("a wait ends if the node is not added after all") {
   CHECK(never.time < kLost + 1s);
 }
 
+// A leader that answers these, one after the other, in virtual time.
+struct Leader {
+  std::vector<Outcome<std::monostate>> answers;
+  bool has_changed = false;
+  std::size_t sent = 0;
+  Duration time{};
+  std::vector<std::string> shown{};
+
+  Outcome<std::monostate> change(Duration limit) {
+    const Clock clock{.now = [this] { return client::TimePoint(time); },
+                      .sleep = [this](Duration pause) { time += pause; }};
+    return run_change(
+        limit, clock,
+        [this](Duration) {
+          time += 1ms;
+          return answers[std::min(sent++, answers.size() - 1)];
+        },
+        [this] { return has_changed; }, [this](const std::string& text) { shown.push_back(text); });
+  }
+};
+
+TEST_CASE("a change is sent again until the leader can take it") {
+  const Failure busy{kExitFailure, "another change is under way (503)", true};
+  const Failure taken{kExitFailure, "d is a member (409)"};
+  Leader ready{.answers = {std::monostate()}};
+  CHECK(std::holds_alternative<std::monostate>(ready.change(30s)));
+  CHECK(ready.sent == 1);
+  Leader later{.answers = {busy, busy, std::monostate()}};
+  CHECK(std::holds_alternative<std::monostate>(later.change(30s)));
+  CHECK(later.shown == std::vector<std::string>(2, busy.reason));
+  CHECK(later.time == 201ms);
+  Leader never{.answers = {busy}};
+  const auto late = never.change(250ms);
+  CHECK(std::get<Failure>(late).code == kExitTimedOut);
+  CHECK(std::get<Failure>(late).reason == "after 0.25 s: another change is under way (503)");
+  CHECK(never.time < 300ms);
+  // The first answer is final, also if the member is there.
+  Leader member{.answers = {taken}, .has_changed = true};
+  CHECK(std::get<Failure>(member.change(30s)).reason == taken.reason);
+  // An answer was lost on its way from the leader.
+  Leader lost{.answers = {busy, taken}, .has_changed = true};
+  CHECK(std::holds_alternative<std::monostate>(lost.change(30s)));
+  Leader other{.answers = {busy, taken}};
+  CHECK(std::get<Failure>(other.change(30s)).reason == taken.reason);
+  Leader gone{.answers = {busy, kRefused}};
+  CHECK(std::get<Failure>(gone.change(30s)).reason == kRefused.reason);
+  CHECK(gone.sent == 2);
+}
+
 TEST_CASE("a wait for a removal ends when the node is no member, or has ended itself") {
   const State without_c = changed([](State& state) { state.members.pop_back(); });
   const State starting = changed([](State& state) { state.members.clear(); });

@@ -232,7 +232,6 @@ class Answers(ClusterTest):
                 (409, {"error": 7}, "the server answered with the status 409"),
                 (409, {"error": ""}, "the server answered with the status 409"),
                 (500, ["no object"], "the server answered with the status 500"),
-                (503, {"error": "no leader is known"}, "no leader is known (503)"),
                 (302, {}, "the server answered with the status 302")):
             with self.subTest(status=status, document=document):
                 node.override["/cluster/remove"] = (status, document)
@@ -242,6 +241,28 @@ class Answers(ClusterTest):
                 for words in self.CALLS:
                     self.assertTrue(self.failed(FAILURE, node, *words).endswith(": " + reason))
                 del node.override["/cluster"]
+
+    def test_a_change_waits_for_a_leader_that_can_take_it(self):
+        node = self.node()
+        refusals = [(503, {"error": "no leader is known"})] * 2
+
+        def refuse():
+            if len(refusals) == 1:
+                del node.override["/cluster/add"]
+            return refusals.pop()
+        node.override["/cluster/add"] = refuse
+        self.assertEqual(self.done(node, "cluster", "add", "d", "10.0.0.4"), "d votes\n")
+        self.assertEqual([one[1] for one in node.requests].count("/cluster/add"), 3)
+        node.override["/cluster/remove"] = (503, {"error": "no leader is known"})
+        self.assertEqual(
+            self.failed(TIMED_OUT, node, "cluster", "remove", "--timeout", "0.15", "d"),
+            "cluster remove: after 0.15 s: no leader is known (503)")
+        node.override["/cluster/transfer"] = (503, {"error": "no leader is known"})
+        self.assertEqual(self.failed(FAILURE, node, "cluster", "transfer"),
+                         "cluster transfer: no leader is known (503)")
+        node.override["/cluster"] = (503, {"error": "starting"})
+        for words in self.CALLS:
+            self.assertTrue(self.failed(FAILURE, node, *words).endswith(": starting (503)"))
 
     def test_a_server_in_no_cluster(self):
         node = self.node()

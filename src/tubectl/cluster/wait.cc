@@ -126,14 +126,41 @@ Clock system_clock() {
           .sleep = [](Duration time) { std::this_thread::sleep_for(time); }};
 }
 
+Outcome<std::monostate> run_change(
+    Duration limit, const Clock& clock,
+    const std::function<Outcome<std::monostate>(Duration most)>& send,
+    const std::function<bool()>& is_made, const std::function<void(const std::string&)>& show) {
+  const client::TimePoint start = clock.now();
+  for (bool is_repeated = false;; is_repeated = true) {
+    const client::TimePoint begin = clock.now();
+    auto sent = send(std::clamp(limit - (begin - start), kShortestLook, kLongestLook));
+    auto* const failure = std::get_if<Failure>(&sent);
+    if (failure == nullptr || failure->code == kExitUnavailable) return sent;
+    if (!failure->may_pass) {
+      if (is_repeated && is_made()) return std::monostate();
+      return sent;
+    }
+    const client::TimePoint now = clock.now();
+    if (now - start >= limit) {
+      failure->code = kExitTimedOut;
+      failure->reason = fmt::format("after {}: {}", in_seconds(limit), failure->reason);
+      return sent;
+    }
+    show(failure->reason);
+    const Duration until_next = std::max(kLookInterval - (now - begin), Duration::zero());
+    clock.sleep(std::min(until_next, limit - (now - start)));
+  }
+}
+
 Outcome<std::string> run_wait(const Wait& wait, const Clock& clock,
                               const std::function<Outcome<State>(Duration most)>& look,
                               const std::function<void(const std::string&)>& show) {
-  const client::TimePoint start = clock.now();
+  const client::TimePoint first = clock.now();
+  const client::TimePoint start = wait.start.value_or(first);
   const auto left = [&](client::TimePoint now) {
     return wait.limit ? std::max(*wait.limit - (now - start), Duration::zero()) : Duration::max();
   };
-  client::TimePoint answered = start;
+  client::TimePoint answered = first;
   bool is_first = wait.is_first;
   for (;;) {
     const client::TimePoint begin = clock.now();

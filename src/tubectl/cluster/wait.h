@@ -45,7 +45,8 @@ Clock system_clock();
 
 struct Wait {
   Judge judge{};
-  std::optional<Duration> limit{};  // no value: no limit
+  std::optional<Duration> limit{};           // no value: no limit
+  std::optional<client::TimePoint> start{};  // of the limit; no value: the first query
   // If not empty, the end of the node is success, reported with this text.
   std::string when_node_ends{};
   // The first query must find the node, because no query has found it yet.
@@ -57,6 +58,15 @@ inline constexpr Duration kOutage = std::chrono::seconds(10);
 inline constexpr Duration kLookInterval = std::chrono::milliseconds(100);
 // The longest query. It is also bounded by the rest of the wait, but is allowed at least a second.
 inline constexpr Duration kLongestLook = std::chrono::seconds(client::kTimeoutSeconds);
+
+// Sends a change of the members again as long as the failure may pass, for at most `limit`: the
+// node may know no leader yet, or an earlier change may not be committed. A repeated change that is
+// refused is made if `is_made` says so, because the answer to an earlier one may have been lost. A
+// node that gives no answer at all ends it. `show` gets the reason for each repetition.
+Outcome<std::monostate> run_change(
+    Duration limit, const Clock& clock,
+    const std::function<Outcome<std::monostate>(Duration most)>& send,
+    const std::function<bool()>& is_made, const std::function<void(const std::string&)>& show);
 
 // Returns the text of the result, or the failure. `show` gets the missing condition after each
 // query.

@@ -29,10 +29,11 @@ namespace {
 
 constexpr std::string_view kClusterFooter =
     R"(status prints the members and what needs attention. add makes a node without
-state a member, and waits until it has caught up and votes; ADDRESS is its address
-for the other nodes, HOST:PORT with a numeric HOST; the default port is 11302.
-remove waits until NAME is no member. transfer waits until NAME, or another node,
-leads. Each node of the cluster can be asked.
+state a member, and waits until it has caught up and votes, and the loss of any
+node no longer undoes that; ADDRESS is its address for the other nodes, HOST:PORT
+with a numeric HOST; the default port is 11302. remove waits until NAME is no
+member. Both wait for a leader, and for an earlier change. transfer waits until
+NAME, or another node, leads. Each node of the cluster can be asked.
 
 examples:
   tubectl cluster status
@@ -163,6 +164,10 @@ Json change_of(const ClusterOptions& options) {
   return change;
 }
 
+Duration in_duration(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
 cluster::Wait wait_of(const ClusterOptions& options, const cluster::State& before) {
   cluster::Wait wait;
   wait.is_first = false;
@@ -180,9 +185,27 @@ cluster::Wait wait_of(const ClusterOptions& options, const cluster::State& befor
     if (!seconds) seconds = kShortChangeSeconds;
   }
   if (seconds) {
-    wait.limit = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds));
+    wait.limit = in_duration(*seconds);
   }
   return wait;
+}
+
+// A transfer is sent once: repeated, it might pass on the leadership of the new leader.
+cluster::Outcome<std::monostate> send_change(const ClusterOptions& options,
+                                             const cluster::Admin& admin, StatusLine& line) {
+  const std::string json = to_line(change_of(options));
+  if (options.is("transfer")) return admin.change(options.action, json, cluster::kLongestLook);
+  auto sent = cluster::run_change(
+      in_duration(options.timeout.value_or(kShortChangeSeconds)), cluster::system_clock(),
+      [&](Duration most) { return admin.change(options.action, json, most); },
+      [&] {
+        const auto seen = admin.look(cluster::kLongestLook);
+        const auto* const state = std::get_if<cluster::State>(&seen);
+        return state != nullptr && (state->find(*options.name) != nullptr) == options.is("add");
+      },
+      [&](const std::string& text) { line.show(text); });
+  line.clear();
+  return sent;
 }
 
 int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
@@ -190,8 +213,9 @@ int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
   if (const auto* const failure = std::get_if<cluster::Failure>(&before)) {
     return cluster_failed(options, *failure);
   }
-  const auto changed =
-      admin.change(options.action, to_line(change_of(options)), cluster::kLongestLook);
+  const auto start = client::Clock::now();
+  StatusLine line;
+  const auto changed = send_change(options, admin, line);
   if (const auto* const failure = std::get_if<cluster::Failure>(&changed)) {
     if (failure->code != kExitUnavailable) return cluster_failed(options, *failure);
     // The node may have received the request.
@@ -200,10 +224,10 @@ int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
                                                             "shows whether the change was made"});
   }
   if (options.no_wait) return 0;
-  StatusLine line;
+  cluster::Wait wait = wait_of(options, std::get<cluster::State>(before));
+  wait.start = start;
   auto result = cluster::run_wait(
-      wait_of(options, std::get<cluster::State>(before)), cluster::system_clock(),
-      [&](Duration most) { return admin.look(most); },
+      wait, cluster::system_clock(), [&](Duration most) { return admin.look(most); },
       [&](const std::string& text) { line.show(text); });
   line.clear();
   if (const auto* const failure = std::get_if<cluster::Failure>(&result)) {
