@@ -39,6 +39,10 @@ void AdminHttp::set_handshake_limits(const loop::HandshakeLimits& limits) {
   if (http_) http_->set_handshake_limits(limits);
 }
 
+void AdminHttp::tune(Duration keepalive_idle) {
+  if (http_) http_->tune(keepalive_idle);
+}
+
 loop::HttpReply AdminHttp::respond(const HttpRequest& request) {
   host_.begin_tick();
   const std::string_view path = request.path();

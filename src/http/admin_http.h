@@ -59,6 +59,8 @@ class AdminHttp final : public loop::HttpOwner {
   // The TLS of the connections to come, of all its listeners; null: plain.
   void set_tls(std::shared_ptr<const loop::TlsContext> tls);
   void set_handshake_limits(const loop::HandshakeLimits& limits);
+  // As HttpServer::tune().
+  void tune(Duration keepalive_idle);
   // Serves the site too. `site` outlives it or its close(). Precondition of listen().
   void set_site(HttpSite& site) { site_ = &site; }
   bool is_listening() const { return http_.has_value(); }

@@ -201,6 +201,10 @@ void HttpServer::set_tls(std::shared_ptr<const TlsContext> tls) {
   for (const auto& listener : listeners_) listener->set_refusal(refusal());
 }
 
+void HttpServer::tune(Duration keepalive_idle) {
+  for (const auto& listener : listeners_) os::tune_connection(listener->socket(), keepalive_idle);
+}
+
 std::string_view HttpServer::refusal() const {
   return tls_ == nullptr ? kNoDescriptor : std::string_view();
 }

@@ -82,6 +82,9 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   void set_tls(std::shared_ptr<const TlsContext> tls);
   void set_handshake_limits(const HandshakeLimits& limits) { handshakes_.set_limits(limits); }
 
+  // Sets TCP_NODELAY and keepalive of the later connections; see os::tune_connection().
+  void tune(Duration keepalive_idle);
+
   // Closes a connection if no byte has moved for `idle`, except while an exchange waits, or `total`
   // after it was accepted. The timeouts also apply to open connections.
   void set_timeouts(std::chrono::seconds idle, Duration total);

@@ -168,9 +168,7 @@ class Opener {
  private:
   void add(OpenListener listener) {
     // Connections inherit the options of their listener.
-    if (listener.info.protocol == Protocol::beanstalk) {
-      os::tune_connection(listener.socket, settings_.tcp_keepalive);
-    }
+    os::tune_connection(listener.socket, settings_.tcp_keepalive);
     log_listening(log_, listener.socket, listener.info);
     listeners_.push_back(std::move(listener));
   }
@@ -393,6 +391,7 @@ std::string Listeners::client_addresses() const {
 }
 
 void Listeners::apply(const Settings& settings, const std::vector<access::TlsPointer>& tls) {
+  admin_http_.tune(settings.tcp_keepalive);
   // Several listeners may have port 0: each takes settings of its own, in their order.
   std::vector<bool> taken(settings.listeners.size());
   for (const auto& listener : clients_) {
