@@ -26,7 +26,7 @@ def rounds_of(*microseconds):
     for each in microseconds:
         one_round = rounds.RoundResult()
         one_round.add({"all": 1000, "measured": 1000, "seconds": 1,
-                       "latency_us": {"p50": each, "p99": 2 * each}}, each / 1000)
+                       "latency-us": {"p50": each, "p99": 2 * each}}, each / 1000)
         made.append(one_round)
     return made
 
@@ -61,7 +61,7 @@ class Claims(unittest.TestCase):
         one_round = rounds.RoundResult()
         for p99 in (9, 9000, 8):
             one_round.add({"all": 10, "measured": 10, "seconds": 1,
-                           "latency_us": {"p50": p99 / 2, "p99": p99}}, 1)
+                           "latency-us": {"p50": p99 / 2, "p99": p99}}, 1)
         self.assertEqual((one_round.p50(), one_round.p99()), (4.5, 9))
 
 

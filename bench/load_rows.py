@@ -266,7 +266,7 @@ def redis_load(options, command, pipelined, count):
                                   length, options.pin)
         line = next(csv.DictReader(io.StringIO(output)))
         return {"all": count, "measured": count, "seconds": count / float(line["rps"]),
-                "latency_us": {name: float(line[f"{name}_latency_ms"]) * 1000
+                "latency-us": {name: float(line[f"{name}_latency_ms"]) * 1000
                                for name in ("p50", "p99")}}
     return step
 

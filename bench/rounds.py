@@ -43,8 +43,8 @@ class RoundResult:
         self.seconds += run["seconds"]
         self.cpu_seconds += cpu_seconds
         for name, values in self.latencies.items():
-            if "latency_us" in run:
-                values.append(run["latency_us"][name])
+            if "latency-us" in run:
+                values.append(run["latency-us"][name])
 
     def cpu(self):
         """The server's processor time, in microseconds an operation."""

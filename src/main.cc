@@ -16,6 +16,7 @@
 #include "base/planted.h"
 #include "config/command_line.h"
 #include "config/load.h"
+#include "config/places.h"
 #include "config/print.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
@@ -171,21 +172,25 @@ int run(std::span<const char* const> args) {
     return 0;
   }
   const auto& line = std::get<CommandLine>(parsed);
-  const auto settings = load_settings(line);
-  if (!settings) return fail(kExitConfig, settings.error().message);
-  if (line.print_config) std::fputs(print_settings(settings.value()).c_str(), stdout);
-  if (line.check_config) return check_settings(line, settings.value());
+  const auto loaded = load_with_lines(line);
+  if (!loaded) return fail(kExitConfig, loaded.error().message);
+  const Settings& settings = loaded->settings;
+  if (line.print_config) {
+    const config::Places places(line, loaded->lines);
+    std::fputs(print_settings(settings, places).c_str(), stdout);
+  }
+  if (line.check_config) return check_settings(line, settings);
   if (line.print_config) return 0;
-  if (line.task == Task::drain) return server::drain_server(settings.value());
+  if (line.task == Task::drain) return server::drain_server(settings);
   if (const auto enough = expect_descriptors(line.task); !enough)
     return fail(os::kExitNoResources, enough.error().message);
   if (is_cluster_task(line.task)) {
     if (const auto started = loop::start_thread_pool(); !started)
       return fail(os::kExitNoResources, started.error().message);
-    return node::run_cluster_task(line, settings.value());
+    return node::run_cluster_task(line, settings);
   }
-  if (line.task != Task::serve) return server::run_task(line, settings.value());
-  return serve(line, settings.value());
+  if (line.task != Task::serve) return server::run_task(line, settings);
+  return serve(line, settings);
 }
 
 // Flushes standard output. Incomplete output is a failure.

@@ -11,26 +11,27 @@ _tubectl_options() {
     'delete') echo '-h --help -s --server --max-reply --json --force --tls --ca --cert --key --server-name --token-file' ;;
     'release') echo '-h --help -s --server --max-reply --json -p --priority -d --delay --tls --ca --cert --key --server-name --token-file' ;;
     'bury') echo '-h --help -s --server --max-reply --json -p --priority --tls --ca --cert --key --server-name --token-file' ;;
-    'kick') echo '-h --help -s --server --max-reply --json -t --tube --all --state -d --delay --tls --ca --cert --key --server-name --token-file' ;;
+    'kick') echo '-h --help -s --server --max-reply --json -t --tube --all --state --grep --older-than --newer-than --pri-over --pri-below --failures --tag -d --delay --tls --ca --cert --key --server-name --token-file' ;;
     'reprioritize') echo '-h --help -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
-    'wait') echo '-h --help -s --server --max-reply --timeout --tls --ca --cert --key --server-name --token-file' ;;
-    'top') echo '-h --help -s --server --max-reply --interval --sort --filter --once --tls --ca --cert --key --server-name --token-file' ;;
-    'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --json --tls --ca --cert --key --server-name --token-file' ;;
-    'clients') echo '-h --help -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
-    'stats') echo '-h --help -s --server --max-reply -t --tube --group --json --tls --ca --cert --key --server-name --token-file' ;;
-    'health') echo '-h --help -s --server --max-reply --timeout --tls --ca --cert --key --server-name --token-file' ;;
-    'list') echo '-h --help -t --tube -s --server --max-reply --state --next --from --count --json --tls --ca --cert --key --server-name --token-file' ;;
+    'wait') echo '-h --help -s --server --max-reply --timeout --json --tls --ca --cert --key --server-name --token-file' ;;
+    'top') echo '-h --help -s --server --max-reply --interval --sort --filter --once --json --tls --ca --cert --key --server-name --token-file' ;;
+    'tubes') echo '-h --help -t --tube -s --server --max-reply --interval --sort --names --watch --json --tls --ca --cert --key --server-name --token-file' ;;
+    'clients') echo '-h --help -s --server --max-reply --watch --json --tls --ca --cert --key --server-name --token-file' ;;
+    'stats') echo '-h --help -s --server --max-reply -t --tube --group --watch --json --tls --ca --cert --key --server-name --token-file' ;;
+    'health') echo '-h --help -s --server --max-reply --timeout --json --tls --ca --cert --key --server-name --token-file' ;;
+    'list') echo '-h --help -t --tube -s --server --max-reply --state --next --grep --older-than --newer-than --pri-over --pri-below --failures --tag --from --count --watch --json --tls --ca --cert --key --server-name --token-file' ;;
     'peek') echo '-h --help -s --server --max-reply --ready --delayed --buried --reserved -t --tube --json --raw --tls --ca --cert --key --server-name --token-file' ;;
-    'job') echo '-h --help -s --server --max-reply --body --json --raw --tls --ca --cert --key --server-name --token-file' ;;
-    'pause') echo '-h --help -t --tube --end -s --server --max-reply --tls --ca --cert --key --server-name --token-file' ;;
-    'policy') echo '-h --help -t --tube -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
-    'drain') echo '-h --help -s --server --max-reply --wait --timeout --tls --ca --cert --key --server-name --token-file' ;;
-    'undrain') echo '-h --help -s --server --max-reply --tls --ca --cert --key --server-name --token-file' ;;
-    'wait-idle') echo '-h --help -t --tube -s --server --max-reply --held --all --draining --timeout --tls --ca --cert --key --server-name --token-file' ;;
-    'cluster') echo '-h --help --admin --json --no-wait --timeout' ;;
-    'wait-cluster') echo '-h --help --admin --timeout' ;;
-    'clear') echo '-h --help -t --tube -s --server --max-reply --state --older-than --to -y --yes --json --tls --ca --cert --key --server-name --token-file' ;;
-    'move') echo '-h --help -s --server --max-reply --state --count --json --tls --ca --cert --key --server-name --token-file' ;;
+    'job') echo '-h --help -s --server --max-reply --body --watch --json --raw --tls --ca --cert --key --server-name --token-file' ;;
+    'pause') echo '-h --help -t --tube --end -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
+    'policy') echo '-h --help -t --tube -s --server --max-reply --watch --json --tls --ca --cert --key --server-name --token-file' ;;
+    'drain') echo '-h --help -s --server --max-reply --wait --timeout --json --tls --ca --cert --key --server-name --token-file' ;;
+    'undrain') echo '-h --help -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
+    'reload') echo '-h --help -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
+    'wait-idle') echo '-h --help -t --tube -s --server --max-reply --held --all --draining --timeout --json --tls --ca --cert --key --server-name --token-file' ;;
+    'cluster') echo '-h --help --admin --json --watch --no-wait --timeout' ;;
+    'wait-cluster') echo '-h --help --admin --timeout --json' ;;
+    'clear') echo '-h --help -t --tube -s --server --max-reply --state --grep --older-than --newer-than --pri-over --pri-below --failures --tag --to -y --yes --json --tls --ca --cert --key --server-name --token-file' ;;
+    'move') echo '-h --help -s --server --max-reply --state --grep --older-than --newer-than --pri-over --pri-below --failures --tag --count --json --tls --ca --cert --key --server-name --token-file' ;;
     'export') echo '-h --help -s --server --max-reply -t --tube --state --reserved --from --to --remove -o --output --json --tls --ca --cert --key --server-name --token-file' ;;
     'import') echo '-h --help -s --server --max-reply -t --tube --skip --rest --json --tls --ca --cert --key --server-name --token-file' ;;
     'bench') echo '-h --help -s --server --max-reply --clients --in-flight --body --tubes --delay --priority --ttr --seconds --jobs --warm-up --no-fill --producers --consumers --rate --json --latencies --quiet --tls --ca --cert --key --server-name --token-file' ;;
@@ -114,10 +115,16 @@ _tubectl_takes() {
       'kick -s' | \
       'kick --server' | \
       'kick --max-reply' | \
+      'kick --grep' | \
+      'kick --older-than' | \
+      'kick --newer-than' | \
+      'kick --pri-over' | \
+      'kick --pri-below' | \
+      'kick --failures' | \
+      'kick --tag' | \
       'kick -d' | \
       'kick --delay' | \
       'kick --server-name' | \
-      'kick '[1-9]* | \
       'reprioritize -s' | \
       'reprioritize --server' | \
       'reprioritize --max-reply' | \
@@ -158,6 +165,13 @@ _tubectl_takes() {
       'list -s' | \
       'list --server' | \
       'list --max-reply' | \
+      'list --grep' | \
+      'list --older-than' | \
+      'list --newer-than' | \
+      'list --pri-over' | \
+      'list --pri-below' | \
+      'list --failures' | \
+      'list --tag' | \
       'list --from' | \
       'list --count' | \
       'list --server-name' | \
@@ -165,7 +179,6 @@ _tubectl_takes() {
       'peek --server' | \
       'peek --max-reply' | \
       'peek --server-name' | \
-      'peek '[1-9]* | \
       'job -s' | \
       'job --server' | \
       'job --max-reply' | \
@@ -191,6 +204,10 @@ _tubectl_takes() {
       'undrain --server' | \
       'undrain --max-reply' | \
       'undrain --server-name' | \
+      'reload -s' | \
+      'reload --server' | \
+      'reload --max-reply' | \
+      'reload --server-name' | \
       'wait-idle -s' | \
       'wait-idle --server' | \
       'wait-idle --max-reply' | \
@@ -203,12 +220,25 @@ _tubectl_takes() {
       'clear -s' | \
       'clear --server' | \
       'clear --max-reply' | \
+      'clear --grep' | \
       'clear --older-than' | \
+      'clear --newer-than' | \
+      'clear --pri-over' | \
+      'clear --pri-below' | \
+      'clear --failures' | \
+      'clear --tag' | \
       'clear --to' | \
       'clear --server-name' | \
       'move -s' | \
       'move --server' | \
       'move --max-reply' | \
+      'move --grep' | \
+      'move --older-than' | \
+      'move --newer-than' | \
+      'move --pri-over' | \
+      'move --pri-below' | \
+      'move --failures' | \
+      'move --tag' | \
       'move --count' | \
       'move --server-name' | \
       'export -s' | \
@@ -332,6 +362,10 @@ _tubectl_takes() {
       'undrain --cert' | \
       'undrain --key' | \
       'undrain --token-file' | \
+      'reload --ca' | \
+      'reload --cert' | \
+      'reload --key' | \
+      'reload --token-file' | \
       'wait-idle --ca' | \
       'wait-idle --cert' | \
       'wait-idle --key' | \
@@ -375,6 +409,7 @@ _tubectl_takes() {
       'work --tube' | \
       'kick -t' | \
       'kick --tube' | \
+      'kick '[1-9]* | \
       'tubes -t' | \
       'tubes --tube' | \
       'tubes '[1-9]* | \
@@ -386,6 +421,7 @@ _tubectl_takes() {
       'list 1' | \
       'peek -t' | \
       'peek --tube' | \
+      'peek '[1-9]* | \
       'pause -t' | \
       'pause --tube' | \
       'pause 1' | \
@@ -438,7 +474,10 @@ _tubectl_takes() {
       takes='words new hash'
       ;;
     ' 1')
-      takes='words put reserve work delete release bury kick reprioritize wait top tubes clients stats health list peek job pause policy drain undrain wait-idle cluster wait-cluster clear move export import bench token'
+      takes='words put reserve work delete release bury kick reprioritize wait top tubes clients stats health list peek job pause policy drain undrain reload wait-idle cluster wait-cluster clear move export import bench token help'
+      ;;
+    'help 1')
+      takes='words put reserve work delete release bury kick reprioritize wait top tubes clients stats health list peek job pause policy drain undrain reload wait-idle cluster wait-cluster clear move export import bench token'
       ;;
   esac
 }

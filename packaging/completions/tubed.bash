@@ -41,6 +41,9 @@ _tubed() {
     --http-tls-min-version)
       mapfile -t COMPREPLY < <(compgen -W '1.2 1.3' -- "$current")
       ;;
+    --auth-watch | --tls-watch)
+      mapfile -t COMPREPLY < <(compgen -W 'false true' -- "$current")
+      ;;
     --log-level)
       mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' -- "$current")
       ;;
@@ -83,6 +86,8 @@ _tubed() {
       --drain-timeout | \
       --http-listen | \
       --http-hosts | \
+      --http-title | \
+      --http-color | \
       --http-max-tubes | \
       --http-tube-linger | \
       --tcp-keepalive | \
@@ -153,6 +158,8 @@ _tubed() {
         --http-auth
         --http-role
         --http-hosts
+        --http-title
+        --http-color
         --http-max-tubes
         --http-tube-linger
         --http-tls-certificate
@@ -160,6 +167,8 @@ _tubed() {
         --http-tls-client-ca
         --http-tls-min-version
         --auth-tokens
+        --auth-watch
+        --tls-watch
         --tcp-keepalive
         --tcp-backlog
         --log-level

@@ -135,7 +135,7 @@ class ContainerTest(unittest.TestCase):
 
     def test_arguments_are_flags(self):
         for flags, text in ((("--version",), f"tubed {LAYOUT.version}\n"), (("--check-config",), ""),
-                            (("-z", "1000", "--print-config"), "job_bytes = 1000\n")):
+                            (("-z", "1000", "--print-config"), "job_bytes = 1000  # -z")):
             code, output, errors = ENGINE.run(*flags)
             self.assertEqual(code, 0, errors)
             self.assertIn(text, output)

@@ -95,6 +95,14 @@ void add_unused(const Settings& settings, std::vector<std::string>& complaints) 
     complaints.emplace_back("auth.tokens, and no listener has auth = \"token\"");
 }
 
+Result<void> load_certificates(const Settings& settings, AccessFiles& files) {
+  files.listeners.clear();
+  for (const Listen& listen : settings.listeners)
+    files.listeners.push_back(TRY(load_tls(listen.tls, "beanstalk")));
+  files.http = TRY(load_tls(settings.http_tls, "http/1.1"));
+  return {};
+}
+
 }  // namespace
 
 Result<AccessFiles> load_access_files(const Settings& settings) {
@@ -114,12 +122,43 @@ Result<AccessFiles> load_access_files(const Settings& settings) {
         "auth = \"peer\": the process does not see the users of its clients; see PrivateUsers= of "
         "its service");
   }
-  for (const Listen& listen : settings.listeners)
-    files.listeners.push_back(TRY(load_tls(listen.tls, "beanstalk")));
-  files.http = TRY(load_tls(settings.http_tls, "http/1.1"));
+  TRY(load_certificates(settings, files));
   files.identities = TRY(Identities::load(settings));
   add_unused(settings, files.complaints);
   return files;
+}
+
+Result<AccessFiles> reload_access_files(const Settings& settings, const AccessFiles& current,
+                                        WatchedFiles kind) {
+  AccessFiles files = current;
+  switch (kind) {
+    case WatchedFiles::certificates:
+      TRY(load_certificates(settings, files));
+      break;
+    case WatchedFiles::tokens:
+      files.identities = TRY(Identities::load(settings));
+      break;
+  }
+  return files;
+}
+
+std::vector<std::string> watched_files(const Settings& settings, WatchedFiles kind) {
+  std::vector<std::string> paths;
+  const auto add = [&](const std::string& path) {
+    if (!path.empty()) paths.push_back(path);
+  };
+  if (kind == WatchedFiles::tokens) {
+    if (settings.watch_tokens) add(settings.tokens);
+    return paths;
+  }
+  if (!settings.watch_tls) return paths;
+  const auto add_all = [&](const TlsSettings& tls) {
+    for (const auto* files : {&tls.certificates, &tls.keys}) std::ranges::for_each(*files, add);
+    add(tls.client_ca);
+  };
+  for (const Listen& listen : settings.listeners) add_all(listen.tls);
+  add_all(settings.http_tls);
+  return paths;
 }
 
 std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time) {

@@ -2,6 +2,7 @@
 // start and at each reload. All files are read before anything changes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,16 @@ struct AccessFiles {
 
 // Reads the files of the settings. The error is one line with the file and the reason.
 Result<AccessFiles> load_access_files(const Settings& settings);
+
+// The files that can be watched, each kind by a setting of its own.
+enum class WatchedFiles : std::uint8_t { certificates, tokens };
+// Reads one kind of files again; the others are those of `current`, which was made from the same
+// settings. The error is one line with the file and the reason.
+Result<AccessFiles> reload_access_files(const Settings& settings, const AccessFiles& current,
+                                        WatchedFiles kind);
+// Returns the paths of the files to watch: certificates, keys and authorities of all listeners, or
+// the file of tokens. Empty if the settings say that this kind is not watched.
+std::vector<std::string> watched_files(const Settings& settings, WatchedFiles kind);
 
 // Returns warnings, one line for each certificate that is not valid at `wall_time` (since 1970),
 // each token without a role, each role without its token, and each kind of identity that a role

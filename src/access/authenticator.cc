@@ -57,7 +57,13 @@ void Authenticator::close_revoked() {
     if (removed || (client.identity && !identities_.still_has(*client.identity)))
       revoked.push_back(&client);
   });
-  for (serving::Client* client : revoked) clients_.close(*client, "its role was removed");
+  for (serving::Client* client : revoked) {
+    if (client->conversation().awaits_reload()) {
+      client->conversation().close_after_reload();
+    } else {
+      clients_.close(*client, "its role was removed");
+    }
+  }
 }
 
 // --- Connections
@@ -95,6 +101,7 @@ std::optional<Authenticator::Admitted> Authenticator::admit(
   log_.limited(Log::Level::warning, service_.tick_time(),
                is_full ? "connection refused: its role is full" : "connection refused: no role",
                {{"address", channel.peer()},
+                Log::optional("tls_name", channel.tls_name()),
                 {"role", is_full ? name : ""},
                 {"subject", origin.certificate.subject}});
   return std::nullopt;
@@ -167,12 +174,14 @@ void Authenticator::refuse_due() {
 void Authenticator::audit(const AuditEvent& event) {
   const serving::Client* client = clients_.find(event.session);
   const std::string address = client == nullptr ? "" : client->address();
+  const std::string tls_name = client == nullptr ? "" : client->tls_name();
   const Log::Fields fields = {{"command", event.command},     {"tube", event.tube},
                               {"principal", event.principal}, {"role", event.role},
-                              {"address", address},           {"session", event.session}};
+                              {"address", address},           Log::optional("tls_name", tls_name),
+                              {"session", event.session}};
   switch (event.what) {
     case AuditEvent::What::ran:
-      return log_admin_command(event, address);
+      return log_admin_command(event, address, tls_name);
     case AuditEvent::What::denied:
     case AuditEvent::What::hidden:
       service_.counters().count(stats::Counter::denied);
@@ -185,7 +194,8 @@ void Authenticator::audit(const AuditEvent& event) {
   }
 }
 
-void Authenticator::log_admin_command(const AuditEvent& event, const std::string& address) {
+void Authenticator::log_admin_command(const AuditEvent& event, const std::string& address,
+                                      const std::string& tls_name) {
   service_.counters().count(stats::Counter::admin_command);
   const Time now = service_.tick_time();
   if (now - audit_second_ >= std::chrono::seconds(1)) {
@@ -198,21 +208,19 @@ void Authenticator::log_admin_command(const AuditEvent& event, const std::string
     return;
   }
   ++audited_;
-  const auto text = [](std::string_view key, std::string_view value) {
-    return Log::Field(value.empty() ? std::string_view() : key, value);
-  };
   const auto number = [](std::string_view key, const std::optional<std::uint64_t>& value) {
     return Log::Field(value ? key : std::string_view(), value.value_or(0));
   };
   log_.info("admin command", {{"command", event.command},
                               {"tube", event.tube},
-                              text("to", event.to),
+                              Log::optional("to", event.to),
                               number("job", event.job),
                               {"reply", event.reply.empty() ? "unfinished" : event.reply},
                               number("jobs", event.jobs),
                               {"principal", event.principal},
                               {"role", event.role},
                               {"address", address},
+                              Log::optional("tls_name", tls_name),
                               {"session", event.session}});
 }
 

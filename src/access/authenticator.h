@@ -42,7 +42,7 @@ class Authenticator {
 
   // Applies settings and files. Conversations keep their roles, with the current rights of these. A
   // client is closed if its role was removed, or if no token, certificate or user gives it its
-  // role. O(clients * roles).
+  // role; a client that awaits the answer to `reload` gets the answer first. O(clients * roles).
   void apply(const std::vector<RoleSettings>& roles, Identities identities);
 
   // The admission of a connection, and its identity if it is known.
@@ -79,7 +79,8 @@ class Authenticator {
                     const std::string& listener) const;
   commands::Authentication refuse_later(SessionId session, const std::string& address);
   void refuse_due();
-  void log_admin_command(const commands::AuditEvent& event, const std::string& address);
+  void log_admin_command(const commands::AuditEvent& event, const std::string& address,
+                         const std::string& tls_name);
   void end_audit_second();
   void close_revoked();
 

@@ -52,6 +52,7 @@ Response response_of(const Operation& operation, const Answer& answer) {
     }});
   };
   const auto of_name = [](const Name& name) {
+    if (name.word == word::kNotReloaded) return response_of(not_reloaded(std::string(name.name)));
     return ok({[&](BlockSink& sink) {
       sink.member("result", Text{name.word});
       sink.member("name", Text{name.name});

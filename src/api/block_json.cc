@@ -17,13 +17,23 @@ void append_name(std::string_view name, std::string& json) {
   json += ':';
 }
 
+void append_list(List list, std::string& json) {
+  json += '[';
+  for (std::size_t i = 0; i < list.texts.size(); ++i) {
+    if (i > 0) json += ',';
+    json::append_text(list.texts[i], json);
+  }
+  json += ']';
+}
+
 void append_value(const Value& value, std::string& json) {
   std::visit(Overloaded{[&](std::uint64_t number) { json += fmt::to_string(number); },
                         [&](bool truth) { json += truth ? "true" : "false"; },
                         [&](Duration seconds) { json += seconds_text(seconds); },
                         [&](Decimal decimal) { json += decimal.digits; },
                         [&](Plain plain) { json::append_text(plain.text, json); },
-                        [&](Text text) { json::append_text(text.text, json); }},
+                        [&](Text text) { json::append_text(text.text, json); },
+                        [&](List list) { append_list(list, json); }},
              value);
 }
 
@@ -64,8 +74,9 @@ void JsonBlock::row(std::span<const Value> values) {
 void JsonBlock::end_table(std::uint64_t next) {
   if (json_.size() == table_) json_ += '[';
   json_ += ']';
-  json_.insert(table_,
-               fmt::format("{}\"next\":{},\"{}\":", table_ == begin_ ? '{' : ',', next, rows_));
+  const std::string looked = looked_ ? fmt::format("\"looked\":{},", *looked_) : "";
+  json_.insert(table_, fmt::format("{}\"next\":{},{}\"{}\":", table_ == begin_ ? '{' : ',', next,
+                                   looked, rows_));
 }
 
 void JsonBlock::finish() {

@@ -2,6 +2,8 @@
 // members, `next` and the rows. Keys and columns have the names of the protocol.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,7 +24,8 @@ class JsonBlock final : public protocol::BlockSink {
   void item(std::string_view name) override;
   void begin_table(const protocol::Columns& columns) override;
   void row(std::span<const protocol::Value> values) override;
-  // O(block): `next` is inserted before the rows.
+  void looked_at(std::uint64_t items) override { looked_ = items; }
+  // O(block): `next`, and `looked` of a filtered list, are inserted before the rows.
   void end_table(std::uint64_t next) override;
   // Completes the block, which is an empty object if it has no values.
   void finish();
@@ -37,6 +40,7 @@ class JsonBlock final : public protocol::BlockSink {
   char end_ = '}';
   std::string_view rows_;
   protocol::Columns columns_;
+  std::optional<std::uint64_t> looked_;
 };
 
 // One value. O(block).

@@ -1,8 +1,8 @@
 // The table of operations, and how a request becomes the line of a command.
 //
-// A parameter becomes one word of the line. It is not empty and has no space and no control
-// character: no client can add a word or a line to the command. The command's own grammar decides
-// about the word, and answers BAD_FORMAT.
+// A parameter becomes one word of the line; a text is percent-encoded. The word is not empty and
+// has no space and no control character: no client can add a word or a line to the command. The
+// command's own grammar decides about the word, and answers BAD_FORMAT.
 #include "api/operation.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "json/json.h"
 #include "protocol/reply.h"
 #include "text/numbers.h"
+#include "text/percent.h"
 
 namespace tubed::api {
 
@@ -43,7 +44,8 @@ constexpr auto kOperations = std::to_array<Operation>({
      .line = {},
      .kind = Kind::history,
      .access = Access::inspect,
-     .summary = "Shows samples of the server's counters in the last hour."},
+     .summary = "Shows samples of the server's counters in the last hour or day, or of those of a "
+                "tube. Each of the 50 busiest tubes has a history."},
     {.id = "getCluster",
      .method = get,
      .path = "/cluster",
@@ -65,6 +67,7 @@ constexpr auto kOperations = std::to_array<Operation>({
      .line = "drain",
      .success = protocol::word::kDraining},
     {.id = "undrain", .method = remove, .path = "/drain", .line = "undrain"},
+    {.id = "reload", .method = post, .path = "/reload", .line = "reload"},
     {.id = "listTubes",
      .method = get,
      .path = "/tubes",
@@ -80,7 +83,9 @@ constexpr auto kOperations = std::to_array<Operation>({
     {.id = "listJobs",
      .method = get,
      .path = "/tubes/{tube}/jobs",
-     .line = "list-jobs {tube} {state=ready} {from=0} {limit=100}",
+     .line = "list-jobs {tube} {state=ready} {from=0} {limit=100} body:{q?} age>{age_over?} "
+             "age<{age_below?} pri>{pri_over?} pri<{pri_below?} failures>{failures_over?} "
+             "tag:{tag?}",
      .rows = "jobs"},
     {.id = "putJob",
      .method = post,
@@ -112,7 +117,8 @@ constexpr auto kOperations = std::to_array<Operation>({
     {.id = "getPolicy",
      .method = get,
      .path = "/tubes/{tube}/policy",
-     .line = "tube-policy {tube}"},
+     .line = "tube-policy {tube}",
+     .summary = "Shows the value of each key of the policy of a tube, and where it comes from."},
     {.id = "setPolicy",
      .method = put,
      .path = "/tubes/{tube}/policy/{key}",
@@ -207,6 +213,8 @@ constexpr auto kOperations = std::to_array<Operation>({
 constexpr std::array<std::string_view, 4> kMethods = {"GET", "POST", "PUT", "DELETE"};
 
 constexpr std::string_view kTags = "tags";
+// Any text, which is percent-encoded.
+constexpr std::string_view kText = "q";
 
 bool matches(std::string_view path, std::span<const std::string> segments, Parameters& found) {
   found.clear();
@@ -270,20 +278,22 @@ void LineMaker::add(const Placeholder& placeholder) {
   const std::string* given = find(parameters_, name);
   if (given == nullptr && placeholder.default_value) return add(*placeholder.default_value);
   if (given == nullptr && placeholder.optional) {
-    if (missing_.empty()) missing_ = name;
+    if (missing_.empty() && placeholder.prefix.empty()) missing_ = name;
     return;
   }
   if (given == nullptr) {
     problem_ = fmt::format("the parameter {} is missing", name);
   } else if (!missing_.empty()) {
     problem_ = fmt::format("the parameter {} needs {} as well", name, missing_);
+  } else if (name == kText && !given->empty()) {
+    add(std::string(placeholder.prefix) + percent_encoded(*given));
   } else if (!(name == kTags ? is_rest(*given) : is_word(*given))) {
     problem_ = fmt::format("the parameter {} is not a word", name);
   } else if (name == operation_.waits && !may_wait(*given)) {
     problem_ = fmt::format("the parameter {} is not a number of seconds from 0 to {}", name,
                            kMostWaitSeconds);
   } else {
-    add(std::string_view(*given));
+    add(std::string(placeholder.prefix) + *given);
   }
 }
 
@@ -300,6 +310,13 @@ std::span<const Operation> operations() {
 
 const commands::Command* command_of(const Operation& operation) {
   return commands::find_command(operation.line.substr(0, operation.line.find(' ')));
+}
+
+Access access_of(const Operation& operation) {
+  const commands::Command* command = command_of(operation);
+  if (command == nullptr) return operation.access;
+  const bool shows = command->shows_alone && operation.method == Method::get;
+  return shows ? Access::inspect : command->access;
 }
 
 const ReplyProblem* find_problem(const Operation& operation, std::string_view word) {
@@ -340,6 +357,10 @@ std::vector<Parameter> parameters_of(const Operation& operation) {
   for_each_word(operation.line, Overloaded{add, [](std::string_view) {}});
   if (operation.kind == Kind::tubes) {
     for (const std::string_view name : {"filter", "sort", "order"}) all.push_back({.name = name});
+  }
+  if (operation.kind == Kind::history) {
+    all.push_back({.name = "span", .default_value = "hour"});
+    all.push_back({.name = "tube"});
   }
   return all;
 }

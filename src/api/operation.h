@@ -34,7 +34,7 @@ enum class Kind : std::uint8_t {
   held,      // a command on the job that a token names
   access,    // the rights of the client
   settings,  // the settings in force
-  history,   // samples of the last hour
+  history,   // samples of the last hour or day
   cluster,   // the nodes of the cluster
   events,    // a stream of counters
 };
@@ -44,7 +44,8 @@ struct Operation {
   Method method;
   std::string_view path;  // below /api/v1, with placeholders: "/tubes/{tube}/kick"
   // The command: "kick-tube {tube} {bound=100} {state?}". A placeholder is a required parameter, or
-  // {name=default}, or {name?}, which may be missing with all words after it. Empty: no command.
+  // {name=default}, or {name?}, which may be missing with all words after it. A word may have a
+  // prefix, "age>{age_over?}", and is then missing by itself. Empty: no command.
   std::string_view line;
   Kind kind = Kind::command;
   std::string_view rows = {};         // the name of the list of an answer with rows
@@ -62,6 +63,9 @@ std::span<const Operation> operations();
 
 // The row of its command; null: the operation has no command. O(1).
 const commands::Command* command_of(const Operation& operation);
+// The family of its command, or its own. Reading with a command that can also change something is
+// of the family inspect. O(1).
+Access access_of(const Operation& operation);
 // The problem that this reply of its command means; null: the reply is a success. O(problems).
 const ReplyProblem* find_problem(const Operation& operation, std::string_view word);
 
@@ -80,6 +84,7 @@ struct Placeholder {
   std::string_view name;
   std::optional<std::string_view> default_value;
   bool optional = false;
+  std::string_view prefix = {};
 };
 // Calls visit(word) for each plain word of the line, and visit(placeholder) for each placeholder.
 template <class Visit>
@@ -124,12 +129,14 @@ void for_each_word(std::string_view line, const Visit& visit) {
   while (!line.empty()) {
     const std::string_view word = line.substr(0, line.find(' '));
     line.remove_prefix(std::min(word.size() + 1, line.size()));
-    if (!word.starts_with('{')) {
+    const std::size_t brace = word.find('{');
+    if (brace == std::string_view::npos) {
       visit(word);
       continue;
     }
-    std::string_view inner = word.substr(1, word.size() - 2);
+    std::string_view inner = word.substr(brace + 1, word.size() - brace - 2);
     Placeholder placeholder;
+    placeholder.prefix = word.substr(0, brace);
     if (inner.ends_with('?')) {
       placeholder.optional = true;
       inner.remove_suffix(1);

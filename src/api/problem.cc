@@ -28,6 +28,8 @@ constexpr auto kReplies = std::to_array<ReplyProblem>({
      "The body is not as long as announced."},
     {"ALREADY_RESERVED", 409, "already-reserved", "Already reserved", "A client holds the job."},
     {word::kNotIgnored, 409, "not-ignored", "Not ignored", "It is the only tube watched."},
+    {word::kNotReloaded, 409, "not-reloaded", "Not reloaded",
+     "The settings or one of their files have a mistake, or the server is stopping."},
     {word::kDeadlineSoon, 409, "deadline-soon", "Deadline soon",
      "A held job is in the last second of its TTR."},
     {word::kJobTooBig, 413, "job-too-big", "Job too big", "The body exceeds limits.job_bytes."},
@@ -87,6 +89,12 @@ Problem no_cluster() {
           .kind = "no-cluster",
           .title = "No cluster",
           .detail = "The server is in no cluster."};
+}
+
+Problem not_reloaded(std::string reason) {
+  Problem problem = problem_of(word::kNotReloaded);
+  problem.detail = std::move(reason);
+  return problem;
 }
 
 Problem not_the_leader(std::string detail) {

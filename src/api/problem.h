@@ -39,6 +39,8 @@ Problem body_too_long();
 Problem not_found(std::string detail);
 Problem forbidden(std::string detail);
 Problem no_cluster();
+// A reload was refused for this reason, and has changed nothing.
+Problem not_reloaded(std::string reason);
 // Clients are to use another node of the cluster.
 Problem not_the_leader(std::string detail);
 // The server has begun to stop.

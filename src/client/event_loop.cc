@@ -5,10 +5,12 @@
 #include "client/event_loop.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -30,6 +32,16 @@ std::uint64_t key_of(std::uint32_t generation, std::size_t index) {
 }
 
 volatile std::sig_atomic_t stop_signal_seen = 0;
+// An eventfd that is readable after a stop signal, which ends a wait without a race; -1: none.
+volatile std::sig_atomic_t stop_event = -1;
+
+void see_stop_signal(int) {
+  const int before = errno;
+  stop_signal_seen = 1;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(stop_event, &one, sizeof one);
+  errno = before;
+}
 
 }  // namespace
 
@@ -185,10 +197,13 @@ void SignalInput::unblock() {
   ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
+// The eventfd stays open until the process ends.
 void set_flag_on_stop_signals() {
+  if (stop_event < 0) stop_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   for (const int number : {SIGINT, SIGTERM}) {
     struct sigaction action {};
-    action.sa_handler = [](int) { stop_signal_seen = 1; };
+    if (::sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) continue;
+    action.sa_handler = see_stop_signal;
     action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
     sigemptyset(&action.sa_mask);
     ::sigaction(number, &action, nullptr);
@@ -197,6 +212,17 @@ void set_flag_on_stop_signals() {
 
 bool stop_requested() {
   return stop_signal_seen != 0;
+}
+
+Result<bool> wait_for_input_or_stop(int descriptor) {
+  std::array<pollfd, 2> polled{{{.fd = descriptor, .events = POLLIN, .revents = 0},
+                                {.fd = stop_event, .events = POLLIN, .revents = 0}}};
+  for (;;) {
+    const int ready = ::poll(polled.data(), polled.size(), -1);
+    if (ready < 0 && errno != EINTR) return system_error("cannot wait");
+    if (stop_requested()) return false;
+    if (ready > 0) return true;
+  }
 }
 
 }  // namespace tubed::client

@@ -136,8 +136,11 @@ class SignalInput {
 };
 
 // SIGINT and SIGTERM as a flag, for loops that check it between two steps. The first signal sets
-// the flag, the second ends the process.
+// the flag, the second ends the process. A signal that the parent ignores stays ignored.
 void set_flag_on_stop_signals();
 bool stop_requested();
+// Waits until `descriptor` has input or is at its end. Returns false if a stop signal comes first,
+// or came before. Precondition: set_flag_on_stop_signals() was called.
+Result<bool> wait_for_input_or_stop(int descriptor);
 
 }  // namespace tubed::client

@@ -1,10 +1,14 @@
 // Commands that change the queue or the server for administrators.
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "commands/conversation.h"
 #include "commands/handlers.h"
 #include "commands/service.h"
 #include "protocol/block.h"
@@ -207,6 +211,43 @@ Answer undrain(Context& context, const NoArguments&) {
   context.service.host().drain_requested(context.service, false, context.session);
   // The end of a server by drain mode cannot be stopped.
   return Status{context.service.draining() ? word::kDraining : word::kNotDraining};
+}
+
+namespace {
+
+std::shared_ptr<ReloadResult>& reload_result(Operation& operation) {
+  return std::get<ReloadOperation>(operation).result;
+}
+
+// Makes the reason fit into a line of printable ASCII, which clients read lines as.
+void limit_reason(std::string& reason) {
+  constexpr std::size_t kReasonBytes = 900;
+  reason.resize(std::min(reason.size(), kReasonBytes));
+  std::ranges::replace_if(
+      reason, [](char c) { return c < ' ' || c > '~'; }, '?');
+}
+
+}  // namespace
+
+Answer reload(Context& context, Operation& operation, const NoArguments&) {
+  if (!in_progress(operation)) {
+    auto at_once = context.service.host().reload_requested(context.session);
+    operation = ReloadOperation();
+    if (at_once) reload_result(operation) = std::make_shared<ReloadResult>(std::move(*at_once));
+  }
+  const auto& result = reload_result(operation);
+  if (result == nullptr) {
+    context.service.conversations().at(context.session).park();
+    return Unfinished{};
+  }
+  if (!result->refusal.empty()) {
+    limit_reason(result->refusal);
+    return Name{word::kNotReloaded, result->refusal};
+  }
+  return Block{[&reloaded = *result](BlockSink& block) {
+    block.member("changed", List{reloaded.changed});
+    block.member("needs-restart", List{reloaded.needs_restart});
+  }};
 }
 
 }  // namespace tubed::commands

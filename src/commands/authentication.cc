@@ -143,6 +143,8 @@ bool Conversation::is_still_allowed() {
   const auto* tubes = std::get_if<TubeListOperation>(&running_.operation);
   if (tubes != nullptr && tubes->written > 0) return true;
   if (in_progress(running_.operation) && TUBED_PLANTED(slice_of_a_lost_right)) return true;
+  // The client was allowed to ask for the reload, which may have changed its rights.
+  if (std::holds_alternative<ReloadOperation>(running_.operation)) return true;
   Context context = this->context();
   const Ruling ruling = authorize_again(context, *running_.row, running_.arguments);
   if (ruling.refusal.empty()) return true;
@@ -163,9 +165,14 @@ bool Conversation::rights_changed() {
   return true;
 }
 
-// A command in slices may have changed some jobs.
+// A command in slices may have changed some jobs. A reload continues without its client.
 void Conversation::audit_unfinished() {
   if (principal_ == nullptr) return;
+  if (std::holds_alternative<ReloadOperation>(running_.operation)) {
+    audit_ran(context(), *running_.row, running_.arguments, Status{});
+    running_.operation = {};
+    return;
+  }
   std::optional<std::uint64_t> jobs;
   if (const auto* one = std::get_if<JobsOperation>(&running_.operation)) jobs = one->done;
   if (const auto* one = std::get_if<MoveOperation>(&running_.operation)) jobs = one->done;

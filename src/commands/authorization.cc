@@ -109,6 +109,13 @@ Ruling limit(const Context& context, ActiveRole& role, const Command& command, c
   return {};
 }
 
+// As may_run(), with the arguments.
+bool may_run_with(const Role& role, const Command& command, const Named& named) {
+  const bool for_server = command.access == Access::admin && command.concerns == Concerns::no_tube;
+  return (may(role, command.access) && (!for_server || role.tubes.empty())) ||
+         (named.shows && may(role, Access::inspect));
+}
+
 using Refusal = std::string_view;  // a reply; empty: it is allowed
 
 // Steps 1 to 3. A tube is checked before a job: the answer for a tube that the role may not use
@@ -119,7 +126,8 @@ Refusal refusal_of(const Context& context, const Role& role, const Command& comm
     audit(context, what, command.name, tube);
     return refusal;
   };
-  if (!may_run(role, command)) return answer(What::denied, named.tubes[0], word::kDenied);
+  if (!may_run_with(role, command, named))
+    return answer(What::denied, named.tubes[0], word::kDenied);
   const auto hidden = [&] {
     return command.concerns == Concerns::job && named.job && is_hidden(context, *named.job);
   };
@@ -152,7 +160,8 @@ Ruling authorize(Context& context, const Command& command, const ArgumentStorage
   if (command.concerns == Concerns::argument || command.concerns == Concerns::no_tube) {
     principal.forget_session_tubes();
   }
-  if (command.access == Access::admin) principal.set_audited_tube(tube_of(context, command, named));
+  if (is_administration(command, named))
+    principal.set_audited_tube(tube_of(context, command, named));
   return {};
 }
 
@@ -170,8 +179,11 @@ Ruling authorize_again(Context& context, const Command& command, const ArgumentS
 }
 
 bool may_run(const Role& role, const Command& command) {
-  const bool for_server = command.access == Access::admin && command.concerns == Concerns::no_tube;
-  return may(role, command.access) && (!for_server || role.tubes.empty());
+  return may_run_with(role, command, {.shows = command.shows_alone});
+}
+
+bool is_administration(const Command& command, const Named& named) {
+  return command.access == Access::admin && !named.shows;
 }
 
 const Role* role_of(const Context& context) {

@@ -5,7 +5,8 @@
 // arrived and before each later slice, because the role may have changed. In this order:
 //
 // 1. The family of the command (Command::access) must be allowed, else DENIED. A command of the
-//    family admin that concerns no tube needs a role that may use all tubes.
+//    family admin that concerns no tube needs a role that may use all tubes. If the arguments only
+//    ask to show something (Command::shows_alone), the family inspect suffices.
 // 2. The tubes that it names or concerns (Command::concerns) must be allowed, else DENIED; also
 //    the tubes to which its jobs may go later, by a tag or a policy.
 // 3. The job that it names must be in a tube that the role may use, else NOT_FOUND, as if the job
@@ -40,8 +41,11 @@ struct Ruling {
 [[gnu::cold]] Ruling authorize_again(Context& context, const Command& command,
                                      const ArgumentStorage& arguments);
 
-// False if the role allows the command for no tube and no job.
+// False if the role allows the command for no tube and no job, whatever its arguments are.
 bool may_run(const Role& role, const Command& command);
+
+// True if the command with these arguments is of the family admin, and belongs in the audit.
+bool is_administration(const Command& command, const Named& named);
 
 // Returns the role of the conversation; null: it may do everything.
 const Role* role_of(const Context& context);

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "commands/reload_result.h"
 #include "commands/tube_list_cache.h"
 #include "engine/engine.h"
 #include "engine/role.h"
@@ -80,13 +81,18 @@ struct TouchOperation {
 struct BatchOperation {
   engine::JobBody first;
 };
+// reload.
+struct ReloadOperation {
+  std::shared_ptr<ReloadResult> result;  // null: the reload is pending
+  bool closes = false;                   // the reload has taken the client's role
+};
 // A command that test mode delays (test_mode/), until a time or an event.
 struct TestOperation {
   Time until;
   std::uint8_t event = 0;  // the event that it waits for
 };
 using Operation = std::variant<std::monostate, JobsOperation, MoveOperation, TubeListOperation,
-                               TouchOperation, BatchOperation, TestOperation>;
+                               TouchOperation, BatchOperation, ReloadOperation, TestOperation>;
 
 inline bool in_progress(const Operation& operation) {
   return operation.index() != 0;
@@ -125,12 +131,13 @@ struct Named {
   std::string_view next_tube = {};  // where jobs may go when they are dead or expired; empty: none
   std::optional<JobId> job = std::nullopt;
   std::optional<PolicyKey> policy = std::nullopt;  // to which it gives a value
+  bool shows = false;  // of a row with `shows_alone`: it changes nothing
   std::uint32_t body_bytes = 0;
 };
 
 // Room for the arguments of any command.
 struct ArgumentStorage {
-  alignas(std::uint64_t) std::array<std::byte, 56> bytes;
+  alignas(std::uint64_t) std::array<std::byte, 64> bytes;
 };
 
 struct ArgumentText {
@@ -165,6 +172,7 @@ struct Command {
   stats::CounterPlace place;
   std::string_view details;  // its forms that beanstalkd lacks, for `capabilities`, space between
   bool creates_tube;         // the last tube that it names, if no tube has that name
+  bool shows_alone;          // without its optional arguments it changes nothing: `inspect` may
   bool may_emit_facts;       // it waits while the log is congested
   std::uint8_t counter;      // its place among the counters; kCommandCount: it is not counted
 
@@ -315,6 +323,7 @@ inline void name(const protocol::PolicySetting& set, Named& named) {
 }
 inline void name(const std::optional<protocol::PolicySetting>& set, Named& named) {
   if (set) name(*set, named);
+  named.shows = !set;
 }
 // All other types name nothing.
 template <class T>
@@ -323,6 +332,17 @@ inline constexpr bool kNames =
     std::is_same_v<T, JobId> || std::is_same_v<T, protocol::BodySize> ||
     std::is_same_v<T, protocol::TagText> ||
     std::is_same_v<T, std::optional<protocol::PolicySetting>>;
+
+template <class Arguments, auto Member>
+constexpr bool is_optional_change(const protocol::Field<Member>&) {
+  return std::is_same_v<std::remove_cvref_t<decltype(std::declval<Arguments&>().*Member)>,
+                        std::optional<protocol::PolicySetting>>;
+}
+
+template <class Arguments>
+inline constexpr bool kShowsAlone =
+    std::apply([](const auto&... fields) { return (is_optional_change<Arguments>(fields) || ...); },
+               Arguments::fields);
 
 template <class Arguments>
 Named named(const ArgumentStorage& storage) {
@@ -353,6 +373,7 @@ constexpr Command row(const CommandText& text) {
           .place = text.place,
           .details = text.details,
           .creates_tube = text.creates_tube,
+          .shows_alone = kShowsAlone<Arguments>,
           .may_emit_facts = true,
           .counter = 0,
           .line_bytes = text.line_bytes,

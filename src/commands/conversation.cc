@@ -12,8 +12,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include "base/planted.h"
+#include "commands/authorization.h"
 #include "commands/handlers.h"
 #include "commands/line_end.h"
 
@@ -105,10 +108,17 @@ void Conversation::end_input() {
 
 void Conversation::stop_waiting() {
   may_wait_ = false;
+  if (awaits_reload()) return reloaded({.refusal = "the server is stopping"});
   if (std::exchange(parked_, false)) quit_ = true;
   if (!wait_) return;
   cancel_wait();
   quit_ = true;
+}
+
+void Conversation::reloaded(ReloadResult result) {
+  std::get<ReloadOperation>(running_.operation).result =
+      std::make_shared<ReloadResult>(std::move(result));
+  parked_ = false;
 }
 
 void Conversation::abandon() {
@@ -458,12 +468,15 @@ void Conversation::run_command() {
   const Answer answer = running_.row->run(context, running_.arguments, running_.operation);
   replies_.write(answer);
   if (!is_whole_reply(answer) && !ends_command(answer)) return;
-  if (principal_ != nullptr && running_.row->access == Access::admin) [[unlikely]]
+  if (principal_ != nullptr && running_.row->access == Access::admin &&
+      is_administration(*running_.row, running_.row->named(running_.arguments))) [[unlikely]]
     audit_ran(context, *running_.row, running_.arguments, answer);
   if (in_progress(running_.operation)) end_operation();
 }
 
 void Conversation::end_operation() {
+  const auto* reload = std::get_if<ReloadOperation>(&running_.operation);
+  if (reload != nullptr && reload->closes) quit_ = true;
   running_.operation = {};
   if (std::exchange(owes_drained_, false)) replies_.write(word::kDrained);
 }

@@ -95,6 +95,16 @@ class Conversation {
   bool is_in_test_operation() const {
     return std::holds_alternative<TestOperation>(running_.operation);
   }
+  // True while the client waits for the answer to `reload`. It may leave meanwhile.
+  bool awaits_reload() const {
+    const auto* reload = std::get_if<ReloadOperation>(&running_.operation);
+    return reload != nullptr && reload->result == nullptr;
+  }
+  // The next resume() answers `reload`. The client has to be served. Precondition, here and below:
+  // awaits_reload().
+  void reloaded(ReloadResult result);
+  // The reload takes the client's role: the connection ends after the answer.
+  void close_after_reload() { std::get<ReloadOperation>(running_.operation).closes = true; }
   // The engine was replaced, and the session is open in the new engine. Claims the memory of an
   // arriving body again, begins a wait again, and continues a parked command. True if the client
   // has to be served.

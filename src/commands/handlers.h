@@ -241,14 +241,17 @@ struct ListedWords {
       "one of: ready delayed buried reserved held all next";
 };
 
+// In an order that leaves few gaps between the members.
 struct ListJobsArguments {
   protocol::TubeName tube;
-  protocol::OneOf<ListedWords> listed;
+  protocol::FilterText filters;
   std::optional<JobId> from;
   std::optional<protocol::Bounded<1, 1000>> limit;
+  protocol::OneOf<ListedWords> listed;
   static constexpr auto fields =
       schema(field<&ListJobsArguments::tube>("tube"), field<&ListJobsArguments::listed>("state"),
-             field<&ListJobsArguments::from>("from"), field<&ListJobsArguments::limit>("limit"));
+             field<&ListJobsArguments::from>("from"), field<&ListJobsArguments::limit>("limit"),
+             field<&ListJobsArguments::filters>("filters"));
 };
 
 struct GroupArguments {
@@ -343,5 +346,6 @@ Answer pause_tube(Context& context, const PauseArguments& arguments);
 Answer tube_policy(Context& context, const PolicyArguments& arguments);
 Answer drain(Context& context, const NoArguments& arguments);
 Answer undrain(Context& context, const NoArguments& arguments);
+Answer reload(Context& context, Operation& operation, const NoArguments& arguments);
 
 }  // namespace tubed::commands

@@ -61,29 +61,38 @@ namespace {
 // The default number of lines in a page of list-jobs, stats-tubes or list-clients.
 constexpr std::uint32_t kUsualLimit = 100;
 
-// Later columns are added after these, and before the tags.
-constexpr auto kJobColumns = std::to_array<std::string_view>(
+// Later columns are added after these, and before the tags. A filtered list has the last two as
+// well: the others stay as they were before there were filters.
+constexpr auto kFilteredColumns = std::to_array<std::string_view>(
     {"id", "state", "pri", "age", "delay", "ttr", "time-left", "reserves", "timeouts", "releases",
-     "buries", "kicks", "bytes"});
+     "buries", "kicks", "bytes", "failures", "dead-from"});
+constexpr std::span kJobColumns = std::span(kFilteredColumns).first<kFilteredColumns.size() - 2>();
 
-void write_job(const engine::JobInfo& job, BlockSink& block) {
+// `columns`: one of the two.
+void write_job(const engine::JobInfo& job, std::span<const std::string_view> columns,
+               const Role* role, BlockSink& block) {
   const JobCounters& counters = job.counters;
+  const std::string_view dead_from = job.marks.dead_from;
+  const bool shows_dead_from = !dead_from.empty() && (role == nullptr || may_use(*role, dead_from));
   const std::string tags = text_of(job.tags);
-  const std::array<Value, kJobColumns.size() + 1> row{job.id,
-                                                      Plain{job.held ? "held" : name_of(job.state)},
-                                                      job.priority,
-                                                      stats::whole_seconds_of(job.age),
-                                                      job.delay.count,
-                                                      job.ttr.count,
-                                                      stats::whole_seconds_of(job.time_left),
-                                                      counters.reserves,
-                                                      counters.timeouts,
-                                                      counters.releases,
-                                                      counters.buries,
-                                                      counters.kicks,
-                                                      job.body_bytes,
-                                                      Plain{tags}};
-  block.row(std::span(row).first(tags.empty() ? kJobColumns.size() : row.size()));
+  std::array<Value, kFilteredColumns.size() + 1> row{job.id,
+                                                     Plain{job.held ? "held" : name_of(job.state)},
+                                                     job.priority,
+                                                     stats::whole_seconds_of(job.age),
+                                                     job.delay.count,
+                                                     job.ttr.count,
+                                                     stats::whole_seconds_of(job.time_left),
+                                                     counters.reserves,
+                                                     counters.timeouts,
+                                                     counters.releases,
+                                                     counters.buries,
+                                                     counters.kicks,
+                                                     job.body_bytes,
+                                                     job.failures(),
+                                                     Plain{shows_dead_from ? dead_from : "-"},
+                                                     {}};
+  row[columns.size()] = Plain{tags};
+  block.row(std::span(row).first(columns.size() + (tags.empty() ? 0 : 1)));
 }
 
 }  // namespace
@@ -92,15 +101,26 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   const ListedJobs& listed = arguments.listed.value();
   const JobId from = arguments.from.value_or(0);
   const std::uint32_t limit = arguments.limit ? arguments.limit->value : kUsualLimit;
-  if (listed.next && from != 0) return Status{word::kBadFormat};
-  engine::Engine& engine = context.engine;
+  const bool filtered = !arguments.filters.text.empty();
+  if (listed.next && (from != 0 || filtered)) return Status{word::kBadFormat};
+  const engine::Queries& queries = context.engine.queries();
   const std::string_view tube = arguments.tube.text;
-  engine::JobPage page = listed.next ? engine.queries().next_jobs(tube, limit)
-                                     : engine.queries().list_jobs(tube, listed.state, from, limit,
-                                                                  listed.waiting_for_group);
-  return Block{[&engine, now = context.now, page = std::move(page)](BlockSink& block) {
-    block.begin_table({.names = kJobColumns, .rest = "tags"});
-    for (const JobId id : page.jobs) write_job(*engine.queries().job_info(now, id), block);
+  engine::FoundJobs page;
+  if (filtered) {
+    page = queries.find_jobs(context.now, tube, listed.state, from, limit, listed.waiting_for_group,
+                             filter_of(arguments.filters));
+  } else if (listed.next) {
+    page = {queries.next_jobs(tube, limit)};
+  } else {
+    page = {queries.list_jobs(tube, listed.state, from, limit, listed.waiting_for_group)};
+  }
+  return Block{[&queries, now = context.now, role = role_of(context), filtered,
+                page = std::move(page)](BlockSink& block) {
+    const auto columns = filtered ? std::span<const std::string_view>(kFilteredColumns)
+                                  : std::span<const std::string_view>(kJobColumns);
+    block.begin_table({.names = columns, .rest = "tags"});
+    for (const JobId id : page.jobs) write_job(*queries.job_info(now, id), columns, role, block);
+    if (filtered) block.looked_at(page.looked);
     block.end_table(page.next);
   }};
 }
@@ -169,17 +189,20 @@ constexpr std::size_t kShownWatches = 20;
 constexpr std::uint64_t kIdsPerWork = 64;
 
 // Returns one word without characters that YAML takes for a comment or a key.
+std::string word_of(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == '#' || c == ':') c = '_';
+  }
+  return text;
+}
+
 std::string word_for(const Principal* principal) {
   const ActiveRole* role = principal == nullptr ? nullptr : principal->role();
   if (role == nullptr || role->role().name.empty()) return "-";
-  std::string word = role->role().name;
-  for (char& c : word) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == '#' || c == ':') c = '_';
-  }
-  return word;
+  return word_of(role->role().name);
 }
 
-// Later columns are added after these.
+// Later columns are added after these, and before the name that a proxy has reported.
 constexpr auto kClientColumns = std::to_array<std::string_view>(
     {"id", "address", "role", "used", "waiting", "held", "idle", "watched"});
 
@@ -193,11 +216,13 @@ struct ClientRow {
   std::uint64_t held;
   std::uint64_t idle;
   std::string watched;
+  std::string tls_name;
 
   // The length of its line.
   std::size_t bytes() const {
-    return fmt::formatted_size("- {} {} {} {} {} {} {} {}\n", session, address, role, used, waiting,
-                               held, idle, watched);
+    const std::size_t of_name = tls_name.empty() ? 0 : 1 + tls_name.size();
+    return of_name + fmt::formatted_size("- {} {} {} {} {} {} {} {}\n", session, address, role,
+                                         used, waiting, held, idle, watched);
   }
 };
 
@@ -211,7 +236,8 @@ ClientRow row_of(const Context& context, SessionId session, const Principal* pri
                 .waiting = engine.is_waiting(session) ? 1U : 0U,
                 .held = engine.queries().held_count(session),
                 .idle = stats::whole_seconds_of(details.idle),
-                .watched = {}};
+                .watched = {},
+                .tls_name = word_of(details.tls_name)};
   const std::size_t watched = engine.queries().watched_count(session);
   const std::size_t shown = std::min(watched, kShownWatches);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -223,11 +249,13 @@ ClientRow row_of(const Context& context, SessionId session, const Principal* pri
 }
 
 void write_clients(const std::vector<ClientRow>& rows, std::uint64_t next, BlockSink& block) {
-  block.begin_table({.names = kClientColumns});
+  block.begin_table({.names = kClientColumns, .rest = "tls-name"});
   for (const ClientRow& row : rows) {
-    block.row(std::array<Value, kClientColumns.size()>{
-        row.session, Plain{row.address}, Plain{row.role}, Plain{row.used}, row.waiting, row.held,
-        row.idle, Plain{row.watched}});
+    const std::array<Value, kClientColumns.size() + 1> values{
+        row.session, Plain{row.address}, Plain{row.role},    Plain{row.used},    row.waiting,
+        row.held,    row.idle,           Plain{row.watched}, Plain{row.tls_name}};
+    block.row(
+        std::span(values).first(row.tls_name.empty() ? kClientColumns.size() : values.size()));
   }
   block.end_table(next);
 }

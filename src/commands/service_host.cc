@@ -8,6 +8,11 @@ void ServiceHost::drain_requested(Service& service, bool draining, SessionId /*c
   service.set_draining(draining);
 }
 
+// Without a server there are no settings, and nothing changes.
+std::optional<ReloadResult> ServiceHost::reload_requested(SessionId /*client*/) {
+  return ReloadResult();
+}
+
 Authentication ServiceHost::authenticate(std::string_view /*token*/, SessionId /*session*/) {
   return Refused{};
 }

@@ -2,12 +2,14 @@
 // right for a service that has no server around it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/time.h"
 #include "commands/audit.h"
 #include "commands/principal.h"
+#include "commands/reload_result.h"
 #include "engine/types.h"
 #include "stats/cluster.h"
 
@@ -18,6 +20,7 @@ class Service;
 // The connection of a client, as the server describes it.
 struct ClientDetails {
   std::string address = "-";  // one word
+  std::string tls_name = {};  // of its certificate, as a proxy has reported it; empty: none
   Duration idle{};            // since its last input or the end of its last wait
 };
 
@@ -34,6 +37,10 @@ class ServiceHost {
   // A client asks for drain mode, or for its end. The host calls Service::set_draining() if it
   // agrees.
   virtual void drain_requested(Service& service, bool draining, SessionId client);
+
+  // A client asks for a reload of the settings. No value: the host calls Conversation::reloaded()
+  // later, if the session still awaits it.
+  virtual std::optional<ReloadResult> reload_requested(SessionId client);
 
   // The token is empty if the client's was malformed. It must not be kept.
   virtual Authentication authenticate(std::string_view token, SessionId session);

@@ -70,6 +70,8 @@ constexpr std::uint32_t kPutLineBytes = 2048;
 constexpr std::uint32_t kNameLineBytes = 288;
 // A line with two of the longest names of tubes.
 constexpr std::uint32_t kTwoNamesLineBytes = 448;
+// A line with filters, of which one may have the longest text with each byte encoded.
+constexpr std::uint32_t kFiltersLineBytes = 1024;
 // A line with 1,000 of the longest ids.
 constexpr std::uint32_t kIdsLineBytes = 21'056;
 
@@ -101,11 +103,23 @@ constexpr ReplyText kTruncate[] = {
 constexpr ReplyText kListJobs[] = {
     {"OK <bytes>",
      "Followed by a YAML list of texts: `next` and the id from which the next page begins, 0 after "
-     "the last page; the names of the columns; and a line for each job."}};
+     "the last page, and with filters `looked` and how many jobs this page has looked at; the "
+     "names "
+     "of the columns, with filters also `failures` (how many reservations of the job have ended "
+     "without its deletion) and `dead-from` (- for none, or a tube that the client may not use); "
+     "and a line for each job, at the end of which its tags are."}};
 constexpr ReplyText kUndrain[] = {
     {"NOT_DRAINING", "Puts are accepted from now on."},
     {"DRAINING", "It is too late: drain mode has ended the server, which hands over and stops."}};
 
+constexpr ReplyText kReload[] = {
+    {"OK <bytes>",
+     "Followed by a YAML block: `changed`, the list of the keys that have changed, also because a "
+     "file that they name has other certificates or tokens; `needs-restart`, the list of those "
+     "that differ and that only a restart applies."},
+    {"NOT_RELOADED <reason>",
+     "The settings, or a file that they name, have a mistake, or the "
+     "server is stopping: nothing has changed."}};
 constexpr ReplyText kReserveWithAbort[] = {
     kReserved, kDeadlineSoon, {"TIMED_OUT", "The client sent more, or half-closed."}};
 constexpr ReplyText kReserveMode[] = {{"USING <mode>", "It counts from the next reserve on."}};
@@ -149,14 +163,14 @@ constexpr ReplyText kListClients[] = {
      "Followed by a YAML list of texts: `next` and the session id from which the next page begins, "
      "0 after the last page; the names of the columns; and a line for each client, in the order of "
      "session ids. A page may be short, or empty. `id`: the session id, which a later client may "
-     "have after this client; `address`: `<host>:<port>`, or `unix:<uid>:<pid>`; `role`: with _ "
-     "for "
+     "have after this client; `address`: `<host>:<port>`, or `unix:<uid>:<pid>`, behind a proxy "
+     "(proxy_protocol) the client's as the proxy reports it; `role`: with _ for "
      "white space, # and :; `used`: the tube that puts go to; `waiting`: 1 in a reserve or a wait; "
      "`held`: how many jobs the client holds; `idle`: for how many seconds it has sent nothing, "
      "and no wait of it has ended; `watched`: the tubes of list-tubes-watched with a comma "
      "between them, at most 20, then `+<count>` for the rest. - is an address or a role that is "
-     "not "
-     "known."}};
+     "not known. A line ends with one more word, the tls-name, if a proxy has reported the common "
+     "name of the client's certificate: with _ for white space, # and :."}};
 constexpr ReplyText kStatsTubeTimes[] = {
     {"OK <bytes>",
      "Followed by a YAML list of texts: `next 0`; the names of the columns; and a line for each "
@@ -171,6 +185,10 @@ constexpr ReplyText kAuth[] = {
     {"UNAUTHORIZED", "The token is wrong; the connection is closed."},
     {"OUT_OF_MEMORY",
      "As many clients have the role as its limits.connections allows; the connection is closed."}};
+
+// Of peek, and of list-jobs, whose filters answer questions about bodies: whoever may list the jobs
+// of a tube may look at their bodies.
+constexpr Access kMayPeek = Access::inspect;
 
 constexpr Command added_after_2_0(Command row) {
   row.place = CounterPlace::last;
@@ -187,8 +205,8 @@ constexpr std::array<Command, kCommandCount> kRows = {
          .details = "aft con grp idp max ttl",
          .line_bytes = kPutLineBytes,
          .long_with_tags = true}),
-    without_facts(command<JobArguments, peek>(
-        {"peek", "Shows a job.", kPeek, Access::inspect, Concerns::job})),
+    without_facts(
+        command<JobArguments, peek>({"peek", "Shows a job.", kPeek, kMayPeek, Concerns::job})),
     without_facts(
         command<NoArguments, peek_ready>({"peek-ready", "Shows the used tube's next ready job.",
                                           kPeekState, Access::inspect, Concerns::used})),
@@ -314,11 +332,14 @@ constexpr std::array<Command, kCommandCount> kRows = {
                     "from this id on and at most this many (100); or those that are given next. "
                     "The next page begins at the id after `next`, 0 at the end; a page may be "
                     "short, or empty. A job that is in the state from the first page to the last "
-                    "is listed once.",
+                    "is listed once. With filters, only the jobs that match all of them, and not "
+                    "with next: a page ends also after limits.work_per_turn jobs that it has "
+                    "looked at.",
          .replies = kListJobs,
-         .access = Access::inspect,
+         .access = kMayPeek,
          .concerns = Concerns::argument,
-         .line_bytes = kNameLineBytes}))),
+         .details = "filter",
+         .line_bytes = kFiltersLineBytes}))),
     without_facts(added_after_2_0(command<NoArguments, peek_reserved>(
         {"peek-reserved", "Shows the used tube's job that was reserved first.", kPeekState,
          Access::inspect, Concerns::used}))),
@@ -447,6 +468,11 @@ constexpr std::array<Command, kCommandCount> kRows = {
         {"stats-tube-times",
          "Shows how long the jobs of a tube waited and were worked on, as counts in buckets.",
          kStatsTubeTimes, Access::inspect, Concerns::argument, TextRule::needed_word_known}))),
+    without_facts(added_after_2_0(command_in_slices<NoArguments, reload>(
+        {"reload",
+         "Reads the settings, certificates and tokens again, as SIGHUP does: all that is new is "
+         "in force, or nothing.",
+         kReload, Access::admin, Concerns::no_tube}))),
 };
 constexpr std::size_t kAuthRow = [] {
   std::size_t row = 0;

@@ -10,7 +10,7 @@
 
 namespace tubed::commands {
 
-inline constexpr std::size_t kCommandCount = 52;
+inline constexpr std::size_t kCommandCount = 53;
 
 std::span<const Command, kCommandCount> command_table();
 

@@ -77,6 +77,16 @@ constexpr auto kListenKeys = std::to_array<ListenKey>({
             "may do everything.",
      .get = [](const Listen& l) { return given(l.role); },
      .set = [](Listen& l, const Value& v) { l.role = v.text; }},
+    {.key = "proxy_protocol",
+     .type = list("NETWORKS"),
+     .example = "10.0.0.0/8",
+     .doc = "The networks of the proxies, such as load balancers, as \"10.0.0.0/8\" or "
+            "\"fd00::/8\": each connection comes from one of them and begins with a header of the "
+            "PROXY protocol, version 1 or 2, which names the client's address. Other connections "
+            "are closed. For a unix: address, \"unix\". The default is none: connections come from "
+            "clients, without a header.",
+     .get = [](const Listen& l) { return given(l.proxies); },
+     .set = [](Listen& l, const Value& v) { l.proxies = v.list; }},
     {.key = "tls.certificate",
      .type = list("FILES"),
      .example = "/etc/tubed/tls/certificate.pem",

@@ -66,37 +66,9 @@ Result<HostAndPort> split(std::string_view address) {
   return HostAndPort{HostFamily::ipv4, address.substr(0, colon), address.substr(colon + 1)};
 }
 
-using Bytes = decltype(NumericHost::bytes);
-
-// Precondition: of parse_listen().
-Bytes bytes_of(std::string_view host) {
-  return parse_host(host)->bytes;
-}
-
-bool begins_with(const Bytes& address, const Bytes& network, unsigned prefix) {
-  for (std::size_t i = 0; i < address.size() && prefix > 0; ++i) {
-    const unsigned bits = std::min(prefix, 8U);
-    const unsigned mask = 0xffU << (8 - bits);
-    if (((address[i] ^ network[i]) & mask & 0xffU) != 0) return false;
-    prefix -= bits;
-  }
-  return true;
-}
-
-struct Network {
-  std::string_view address;
-  unsigned prefix = 0;  // of the 128 bits of bytes_of()
-};
-constexpr unsigned kIpv4 = 96;
-constexpr auto kPrivateNetworks = std::to_array<Network>({{"127.0.0.0", kIpv4 + 8},
-                                                          {"10.0.0.0", kIpv4 + 8},
-                                                          {"172.16.0.0", kIpv4 + 12},
-                                                          {"192.168.0.0", kIpv4 + 16},
-                                                          {"169.254.0.0", kIpv4 + 16},
-                                                          {"100.64.0.0", kIpv4 + 10},
-                                                          {"::1", 128},
-                                                          {"fc00::", 7},
-                                                          {"fe80::", 10}});
+constexpr auto kPrivateNetworks = std::to_array<std::string_view>(
+    {"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16",
+     "100.64.0.0/10", "::1/128", "fc00::/7", "fe80::/10"});
 
 }  // namespace
 
@@ -138,16 +110,16 @@ bool is_local(const Listen& listen) {
 
 bool is_private(const Listen& listen) {
   if (listen.kind == Listen::Kind::unix_socket) return true;
-  const auto address = bytes_of(listen.host);
-  return std::ranges::any_of(kPrivateNetworks, [&](const Network& network) {
-    return begins_with(address, bytes_of(network.address), network.prefix);
+  const auto host = parse_host(listen.host);
+  return std::ranges::any_of(kPrivateNetworks, [&](std::string_view network) {
+    return contains(*parse_network(network), *host);
   });
 }
 
 bool is_wildcard(const Listen& listen) {
   if (listen.kind == Listen::Kind::unix_socket) return false;
-  const auto address = bytes_of(listen.host);
-  return address == bytes_of("::") || address == bytes_of("0.0.0.0");
+  const auto address = parse_host(listen.host)->bytes;
+  return address == parse_host("::")->bytes || address == parse_host("0.0.0.0")->bytes;
 }
 
 bool same_socket(const Listen& one, const Listen& other) {
@@ -156,7 +128,15 @@ bool same_socket(const Listen& one, const Listen& other) {
 }
 
 bool is_plain(const Listen& listen) {
-  return !listen.tls.enabled() && listen.auth == AuthMode::none && listen.role.empty();
+  return !listen.tls.enabled() && listen.auth == AuthMode::none && listen.role.empty() &&
+         listen.proxies.empty();
+}
+
+std::vector<Network> proxy_networks(const Listen& listen) {
+  std::vector<Network> networks;
+  if (listen.kind == Listen::Kind::unix_socket) return networks;
+  for (const std::string& one : listen.proxies) networks.push_back(*parse_network(one));
+  return networks;
 }
 
 bool clash(const Listen& one, const Listen& other) {

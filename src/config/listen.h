@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "text/network.h"
 
 namespace tubed {
 
@@ -52,6 +53,9 @@ struct Listen {
   TlsSettings tls;
   AuthMode auth = AuthMode::none;
   std::string role;  // of all clients, without authentication; empty: they may do everything
+  // The networks of the proxies, or kUnixProxies: each connection comes from one of them and begins
+  // with a header of the PROXY protocol. Empty: connections come from clients, without a header.
+  std::vector<std::string> proxies;
 
   friend bool operator==(const Listen&, const Listen&) = default;
 };
@@ -61,7 +65,8 @@ std::string to_string(const Listen& listen);
 
 // True if both have the same socket; their TLS and authentication may differ. O(1).
 bool same_socket(const Listen& one, const Listen& other);
-// True if it serves clients as any other listener: without TLS, authentication and role.
+// True if it serves clients as any other listener: without TLS, authentication, role and PROXY
+// protocol.
 bool is_plain(const Listen& listen);
 
 // Reads HOST, HOST:PORT, [HOST]:PORT or unix:PATH; `port` is for a host without one.
@@ -69,6 +74,12 @@ Result<Listen> parse_listen(std::string_view address, std::uint16_t port = kDefa
 
 // Reads 0 to 65535.
 Result<std::uint16_t> parse_port(std::string_view text);
+
+// In Listen::proxies of a unix socket: the processes that can connect.
+inline constexpr std::string_view kUnixProxies = "unix";
+// Returns the networks of Listen::proxies; none for a unix socket. Precondition: of
+// load_settings(). O(networks).
+std::vector<Network> proxy_networks(const Listen& listen);
 
 // True if no other machine can connect to it: 127.0.0.0/8, ::1 or a unix socket. O(1).
 bool is_local(const Listen& listen);

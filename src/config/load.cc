@@ -1,4 +1,5 @@
-// The order is the precedence: defaults, then the file, then the flags. After that come the checks
+// The order is the precedence: defaults, then the file, then its drop-ins, then the flags. A later
+// file replaces single keys, and adds listeners, policies and roles. After that come the checks
 // that concern several settings, which no row can express: a task that needs a journal, the size of
 // the journal against its segments, listeners against -p, the HTTP address against the listeners,
 // what TLS, authentication and roles need of each other, and what a node of a cluster needs
@@ -8,13 +9,17 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "config/cluster_check.h"
+#include "config/drop_ins.h"
 #include "config/places.h"
 #include "config/table.h"
 #include "config/toml_file.h"
+#include "config/types.h"
 
 namespace tubed {
 namespace {
@@ -53,9 +58,9 @@ Result<void> choose_listeners(const CommandLine& line, const config::FileLines& 
   if (!line.port) return {};
   // Either meaning would surprise: a port without effect, or a port that replaces addresses.
   return Error{
-      fmt::format("-p/--port: {}:{}: listen.address has a port of its own; give -l as well, or, "
-                  "for a service, remove -p from its flags",
-                  config::printable(line.config_file), lines.listeners.front())};
+      fmt::format("-p/--port: {}: listen.address has a port of its own; give -l as well, or, for a "
+                  "service, remove -p from its flags",
+                  lines.place(lines.listeners.front()))};
 }
 
 // --salvage and --backup copy the journal that the settings name; --cluster-leave,
@@ -154,6 +159,24 @@ std::string authentication_mistake(const Listen& listen, const Settings& setting
   return {};
 }
 
+// Returns the mistake in the listener's proxy_protocol; empty if it is valid.
+std::string proxy_mistake(const Listen& listen) {
+  if (listen.proxies.empty()) return {};
+  const bool is_unix = listen.kind == Listen::Kind::unix_socket;
+  for (const std::string& one : listen.proxies) {
+    const auto wrong = [&](std::string_view reason) {
+      return fmt::format("proxy_protocol: {} {}", config::in_quotes(one), reason);
+    };
+    if (is_unix && one != kUnixProxies) return wrong("is for TCP; a unix: address needs \"unix\"");
+    if (is_unix) continue;
+    if (one == kUnixProxies) return wrong("needs a unix: address");
+    if (const std::string mistake = network_mistake(one); !mistake.empty()) return wrong(mistake);
+  }
+  if (listen.auth == AuthMode::peer)
+    return "auth = \"peer\" with proxy_protocol: each client would have the user of the proxy";
+  return {};
+}
+
 // The authentication of HTTP. Its socket may be inherited: then its address is not known here.
 Result<void> check_http_access(const Settings& settings, const Places& places) {
   Listen listen = settings.http_listen.value_or(Listen());
@@ -175,6 +198,8 @@ Result<void> check_listeners(const Settings& settings, const Places& places) {
     TRY(check_tls(listen.tls, place));
     const std::string mistake = authentication_mistake(listen, settings);
     if (!mistake.empty()) return Error{fmt::format("{}: {}", place, mistake)};
+    const std::string proxies = proxy_mistake(listen);
+    if (!proxies.empty()) return Error{fmt::format("{}: {}", place, proxies)};
   }
   TRY(check_http_tls(settings.http_tls, places));
   return check_http_access(settings, places);
@@ -195,6 +220,27 @@ Result<void> check_hosts(const Settings& settings, const Places& places) {
   return Error{
       fmt::format("{}: {} is not the name of a host, which has neither a scheme nor a port",
                   places.key("http.hosts"), config::in_quotes(*wrong))};
+}
+
+// "#1a7f4b".
+bool is_hex_color(std::string_view text) {
+  return text.size() == 7 && text.front() == '#' &&
+         text.find_first_not_of("0123456789abcdefABCDEF", 1) == std::string_view::npos;
+}
+
+Result<void> check_console(const Settings& settings, const Places& places) {
+  using namespace config::types;
+  const std::string& title = settings.http.title;
+  const std::string& color = settings.http.color;
+  if (title.size() > kMostTitleBytes) {
+    return Error{fmt::format("{}: {} has {} bytes, more than {}", places.key("http.title"),
+                             config::in_quotes(title), title.size(), kMostTitleBytes)};
+  }
+  if (color.empty() || is_hex_color(color) ||
+      std::ranges::find(kHttpColors, color) != kHttpColors.end())
+    return {};
+  return Error{fmt::format("{}: {} is neither one of {} nor #rrggbb", places.key("http.color"),
+                           config::in_quotes(color), fmt::join(kHttpColors, ", "))};
 }
 
 // A client has one role: no token, certificate or user is in two (see also access/identities.h).
@@ -243,13 +289,22 @@ Result<void> check_test_mode(const CommandLine& line, const Settings& settings,
   return {};
 }
 
+Result<void> read_files(const std::string& config_file, Settings& settings,
+                        config::FileLines& lines) {
+  TRY(config::read_toml_file(config_file, settings, lines));
+  const auto drop_ins = TRY(config::drop_in_files(config_file));
+  for (const std::string& file : drop_ins) TRY(config::read_toml_file(file, settings, lines));
+  return {};
+}
+
 }  // namespace
 
-Result<Settings> load_settings(const CommandLine& line, bool cluster_built_in) {
-  Settings settings;
+Result<LoadedSettings> load_with_lines(const CommandLine& line, bool cluster_built_in) {
+  LoadedSettings loaded;
+  Settings& settings = loaded.settings;
+  config::FileLines& lines = loaded.lines;
   settings.listeners.clear();
-  config::FileLines lines;
-  if (!line.config_file.empty()) TRY(config::read_toml_file(line.config_file, settings, lines));
+  if (!line.config_file.empty()) TRY(read_files(line.config_file, settings, lines));
   if (line.test_mode) settings.log_level = LogLevel::error;
   apply_flags(line, settings);
   const Places places(line, lines);
@@ -260,11 +315,17 @@ Result<Settings> load_settings(const CommandLine& line, bool cluster_built_in) {
   TRY(check_http(settings, places));
   TRY(check_listeners(settings, places));
   TRY(check_hosts(settings, places));
+  TRY(check_console(settings, places));
   TRY(check_roles(settings, places));
   TRY(check_test_mode(line, settings, places));
   TRY(config::check_cluster(line, settings, places));
   if (settings.cluster.admin) settings.cluster.admin->mode = kClusterAdminMode;
-  return settings;
+  return loaded;
+}
+
+Result<Settings> load_settings(const CommandLine& line, bool cluster_built_in) {
+  auto loaded = TRY(load_with_lines(line, cluster_built_in));
+  return std::move(loaded.settings);
 }
 
 }  // namespace tubed

@@ -1,13 +1,27 @@
 #include "config/print.h"
 
+#include <cstddef>
+
 #include <fmt/format.h>
 
 #include "config/table.h"
+#include "config/value.h"
 
 namespace tubed {
 
-std::string print_settings(const Settings& settings) {
+namespace {
+
+// At the end of a line: "  # ORIGIN", or nothing.
+std::string comment(std::string_view origin) {
+  return origin.empty() ? "" : fmt::format("  # {}", origin);
+}
+
+std::string print(const Settings& settings, const config::Places* places) {
   std::string result;
+  if (places != nullptr) {
+    for (const auto& file : places->files())
+      result += fmt::format("# Read: {}\n", config::printable(file));
+  }
   std::string_view section;
   for (const auto& row : config::settings_table()) {
     if (row.section() != section) {
@@ -15,21 +29,40 @@ std::string print_settings(const Settings& settings) {
       result += fmt::format("\n[{}]\n", section);
     }
     const auto value = row.get(settings);
-    result += fmt::format("{}{} = {}\n", row.can_be_written(value) ? "" : "#", row.name(),
-                          config::to_toml(row.type, value));
+    result += fmt::format("{}{} = {}{}\n", row.can_be_written(value) ? "" : "#", row.name(),
+                          config::to_toml(row.type, value),
+                          comment(places != nullptr ? places->origin(row.key) : ""));
   }
-  for (const auto& listen : settings.listeners) result += print_listener(listen);
-  for (const auto& policy : settings.policies) result += print_policy(policy);
-  for (const auto& role : settings.roles) result += print_role(role);
+  const auto origin = [&](auto member, std::size_t i) {
+    return places != nullptr ? (places->*member)(i) : "";
+  };
+  using config::Places;
+  for (std::size_t i = 0; i < settings.listeners.size(); ++i)
+    result += print_listener(settings.listeners[i], origin(&Places::listener, i));
+  for (std::size_t i = 0; i < settings.policies.size(); ++i)
+    result += print_policy(settings.policies[i], origin(&Places::policy, i));
+  for (std::size_t i = 0; i < settings.roles.size(); ++i)
+    result += print_role(settings.roles[i], origin(&Places::role, i));
   return result;
 }
 
+}  // namespace
+
+std::string print_settings(const Settings& settings) {
+  return print(settings, nullptr);
+}
+
+std::string print_settings(const Settings& settings, const config::Places& places) {
+  return print(settings, &places);
+}
+
 // A number is an integer of TOML; every other value is a string.
-std::string print_policy(const TubePattern& policy) {
+std::string print_policy(const TubePattern& policy, std::string_view origin) {
   const auto quoted = [](const std::string& text) {
     return config::to_toml({.kind = config::Kind::text}, config::Value(text));
   };
-  std::string result = fmt::format("\n[[policy]]\ntubes = {}\n", quoted(policy.tubes));
+  std::string result =
+      fmt::format("\n[[policy]]{}\ntubes = {}\n", comment(origin), quoted(policy.tubes));
   for (std::size_t i = 0; i < kPolicyKeys; ++i) {
     const std::string& value = policy.values[i];
     if (value.empty()) continue;
@@ -43,8 +76,9 @@ namespace {
 
 // Keys without a value are left out: they have no spelling for "not given".
 template <class Element, class Rows>
-std::string print_element(std::string_view table, const Rows& rows, const Element& element) {
-  std::string result = fmt::format("\n[[{}]]\n", table);
+std::string print_element(std::string_view table, const Rows& rows, const Element& element,
+                          std::string_view origin) {
+  std::string result = fmt::format("\n[[{}]]{}\n", table, comment(origin));
   for (const auto& row : rows) {
     const auto value = row.get(element);
     if (value.holds == config::Value::Holds::nothing) continue;
@@ -55,12 +89,12 @@ std::string print_element(std::string_view table, const Rows& rows, const Elemen
 
 }  // namespace
 
-std::string print_listener(const Listen& listen) {
-  return print_element("listen", config::listen_table(), listen);
+std::string print_listener(const Listen& listen, std::string_view origin) {
+  return print_element("listen", config::listen_table(), listen, origin);
 }
 
-std::string print_role(const RoleSettings& role) {
-  return print_element("role", config::role_table(), role);
+std::string print_role(const RoleSettings& role, std::string_view origin) {
+  return print_element("role", config::role_table(), role, origin);
 }
 
 }  // namespace tubed

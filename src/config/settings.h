@@ -37,6 +37,8 @@ struct HttpApiSettings {
   AuthMode auth{};
   std::string role;                // of all clients, without authentication; empty: none
   std::vector<std::string> hosts;  // names of the server that clients may use
+  std::string title;               // of the server, in the console; empty: none
+  std::string color;               // one of kHttpColors or #rrggbb; empty: none
 };
 
 // How a node that does not serve treats its clients. In the order of the words in the table.
@@ -111,6 +113,8 @@ struct Settings {
   HttpApiSettings http;
   ClusterSettings cluster;
   std::string tokens;             // file; empty: no listener takes tokens
+  bool watch_tls = false;         // notice changes of the files of certificates, as a reload does
+  bool watch_tokens = false;      // the same of the file of tokens
   Duration handshake_timeout{};   // of TLS and of authentication
   std::uint32_t handshakes = 0;   // under way at once, as many again for authentication
   std::vector<Listen> listeners;  // never empty

@@ -12,10 +12,8 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <type_traits>
 
-#include "base/assert.h"
+#include "config/member_value.h"
 #include "config/types.h"
 
 namespace tubed::config {
@@ -23,55 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace types;
-
-Value to_value(const std::string& text) {
-  return text;
-}
-Value to_value(const std::optional<Listen>& listen) {
-  return listen ? to_string(*listen) : std::string();
-}
-Value to_value(const std::vector<std::string>& list) {
-  return list;
-}
-Value to_value(Duration duration) {
-  return std::int64_t{duration.count()};
-}
-template <class T>
-requires(std::is_unsigned_v<T> || std::is_enum_v<T>) Value to_value(T number) {
-  return static_cast<std::int64_t>(number);
-}
-
-std::int64_t number_in(const Value& value) {
-  TUBED_ASSERT(value.holds == Value::Holds::number);
-  return value.number;
-}
-
-const std::string& text_in(const Value& value) {
-  TUBED_ASSERT(value.holds == Value::Holds::text);
-  return value.text;
-}
-
-void assign(std::string& member, const Value& value) {
-  member = text_in(value);
-}
-void assign(std::vector<std::string>& member, const Value& value) {
-  TUBED_ASSERT(value.holds == Value::Holds::list);
-  member = value.list;
-}
-void assign(std::optional<Listen>& member, const Value& value) {
-  member.reset();
-  if (text_in(value).empty()) return;
-  auto parsed = parse_listen(text_in(value));
-  TUBED_ASSERT(parsed);
-  member = std::move(*parsed);
-}
-void assign(Duration& member, const Value& value) {
-  member = Duration(number_in(value));
-}
-template <class T>
-requires(std::is_unsigned_v<T> || std::is_enum_v<T>) void assign(T& member, const Value& value) {
-  member = static_cast<T>(number_in(value));
-}
 
 // `Path` leads from Settings to a member: one member pointer, or two for a member of a struct.
 template <auto... Path>
@@ -164,7 +113,8 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = count("connections", 1, 1'000'000),
          .default_number = 1'024,
          .doc = "Connections at once whose TLS handshake is not complete, and as many again that "
-                "have not authenticated. Beyond it the oldest of them is closed."}),
+                "have not authenticated, or whose PROXY header is not complete. Beyond it the "
+                "oldest of them is closed."}),
     row<&Settings::line_bytes>(
         {.key = "limits.line_bytes",
          .type = bytes(224, kMaxLineBytes),
@@ -246,7 +196,8 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = duration(100ms, 1h),
          .default_number = nanoseconds(10s),
          .doc = "Disconnect a client whose TLS handshake is not complete after this long, or that "
-                "has not authenticated this long after it."}),
+                "has not authenticated this long after it, or a proxy whose PROXY header is not "
+                "complete after this long."}),
     row<&Settings::shutdown_timeout>(
         {.key = "timeouts.shutdown",
          .type = duration(0s, 1h),
@@ -310,6 +261,20 @@ constexpr auto kSettings = std::to_array<Setting>({
              "Names under which browsers and programs may reach the console, its API and /metrics, "
              "in addition to localhost and numeric addresses. A request for another name is "
              "refused, so that no web page can reach the server by a name of its own."}),
+    row<&Settings::http, &HttpApiSettings::title>(
+        {.key = "http.title",
+         .type = text_or_none("TEXT"),
+         .default_text = "",
+         .doc = "What the console calls this server, in its header, in the title of the page and "
+                "where it asks before an action: for example production. At most 64 bytes. Empty: "
+                "the console shows the name of the host alone."}),
+    row<&Settings::http, &HttpApiSettings::color>(
+        {.key = "http.color",
+         .type = text_or_none("COLOR"),
+         .default_text = "",
+         .doc = "The color of this server in the console, to distinguish servers: red, orange, "
+                "yellow, green, teal, blue, purple, pink, brown, gray or #rrggbb. The console "
+                "writes on it in black or white, whichever is easier to read. Empty: none."}),
     row<&Settings::queue, &Limits::tubes_with_metrics>(
         {.key = "http.max_tubes",
          .type = count("tubes", 0, 1'000'000),
@@ -349,6 +314,19 @@ constexpr auto kSettings = std::to_array<Setting>({
          .doc = "The file of the tokens that clients may authenticate with: a line for each, with "
                 "its name and its hash, as tubectl token new prints it. Others must not be able to "
                 "read the file. Empty: no listener takes tokens."}),
+    row<&Settings::watch_tokens>(
+        {.key = "auth.watch",
+         .type = truth(),
+         .doc = "Use new tokens as soon as the file auth.tokens has changed, without a reload. "
+                "While the file has a mistake, the old tokens stay."}),
+    row<&Settings::watch_tls>(
+        {.key = "tls.watch",
+         .type = truth(),
+         .doc = "Use new certificates, keys and CAs of all listeners, HTTP included, as soon as "
+                "their files have changed, without a reload: for new connections. While a pair "
+                "does not match, or a file has a mistake, the old ones stay. The directories of "
+                "the files are watched by inotify; the user of the server must be able to read "
+                "them."}),
     row<&Settings::tcp_keepalive>(
         {.key = "tcp.keepalive",
          .type = duration(1s, 2h),
@@ -458,10 +436,11 @@ constexpr auto kSettings = std::to_array<Setting>({
 
 // The flags that are not settings.
 constexpr auto kOptions = std::to_array<Option>({
-    {'\0', "--config", "FILE", Action::config_file, false, "Read the settings of this TOML file."},
+    {'\0', "--config", "FILE", Action::config_file, false,
+     "Read the settings of this TOML file and its drop-ins."},
     {'\0', "--check-config", "", Action::check_config, false, "Check the settings, and exit."},
     {'\0', "--print-config", "", Action::print_config, false,
-     "Print the settings in force as TOML, and exit."},
+     "Print the settings in force as TOML, each with its origin, and exit."},
     {'\0', "--dump", "DIR", Action::task, false,
      "Print the journal in DIR record by record, and exit.", Task::dump},
     {'\0', "--check", "DIR", Action::task, false,

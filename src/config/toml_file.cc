@@ -27,6 +27,7 @@ constexpr std::string_view kListen = "listen";
 constexpr std::string_view kPolicy = "policy";
 constexpr std::string_view kTubes = "policy.tubes";
 constexpr std::string_view kRole = "role";
+constexpr std::string_view kProxyProtocol = "proxy_protocol";
 
 // One assignment of the file, or one [[listen]], [[policy]] or [[role]].
 struct Entry {
@@ -142,8 +143,10 @@ Result<Value> list_of(const Type& type, const toml::node& node) {
 Result<Value> value_of(const Type& type, const toml::node& node) {
   if (type.kind == Kind::list) return list_of(type, node);
   if (const auto* number = node.as_integer()) return value_from_integer(type, number->get());
+  if (const auto* truth = node.as_boolean(); truth != nullptr && type.kind == Kind::truth)
+    return Value(std::int64_t{truth->get()});
   const auto* text = node.as_string();
-  if (!text || type.kind == Kind::count) {
+  if (!text || type.kind == Kind::count || type.kind == Kind::truth) {
     return Error{fmt::format("expected {}, not {}", expected(type), type_word(node))};
   }
   return value_from_text(type, text->get());
@@ -153,11 +156,10 @@ std::string unknown_reason(std::string_view what, std::string_view hint) {
   return fmt::format("unknown {}{}{}", what, hint.empty() ? "" : "; ", hint);
 }
 
-// Applies one file; the first mistake ends it.
+// Applies the last of `lines.files`; the first mistake ends it.
 class Reader {
  public:
-  Reader(const std::string& file, Settings& settings, FileLines& lines)
-      : file_(file), settings_(settings), lines_(lines) {}
+  Reader(Settings& settings, FileLines& lines) : settings_(settings), lines_(lines) {}
 
   Result<void> read(const toml::table& root) {
     std::vector<Entry> entries;
@@ -173,10 +175,20 @@ class Reader {
   // Every error of a file has this form, which editors recognize as a position.
   Error error(const toml::source_position& at, std::string_view key,
               std::string_view reason) const {
-    return Error{fmt::format("{}:{}: {}: {}", printable(file_), at.line, key, reason)};
+    return Error{fmt::format("{}: {}: {}", lines_.place(line_of(at)), key, reason)};
   }
 
  private:
+  FileLine line_of(const toml::source_position& at) const {
+    return {lines_.files.size() - 1, at.line};
+  }
+
+  // An earlier line as an error names it: "line 3", or with its file if it is in another.
+  std::string earlier(FileLine at) const {
+    const bool is_here = at.file == lines_.files.size() - 1;
+    return is_here ? fmt::format("line {}", at.line) : lines_.place(at);
+  }
+
   Result<void> apply(const Entry& entry) {
     if (entry.key == kListen) return apply_listen(entry);
     if (entry.key == kPolicy) return apply_policy(entry);
@@ -187,7 +199,7 @@ class Reader {
     const auto value = value_of(row->type, *entry.node);
     if (!value) return error(entry.at, entry.key, value.error().message);
     row->set(settings_, value.value());
-    lines_.keys[entry.key] = entry.at.line;
+    lines_.keys[entry.key] = line_of(entry.at);
     return {};
   }
 
@@ -196,6 +208,13 @@ class Reader {
     if (is_section(entry.key)) {
       return error(entry.at, entry.key,
                    fmt::format("expected a table, not {}", type_word(*entry.node)));
+    }
+    // Load balancers use it for HTTP as well.
+    if (entry.key.substr(entry.key.rfind('.') + 1) == kProxyProtocol) {
+      return error(
+          entry.at, entry.key,
+          "only [[listen]] has this key: HTTP and the nodes of a cluster take no header of "
+          "the PROXY protocol");
     }
     std::vector<std::string> candidates;
     const bool is_table = entry.node->is_table();
@@ -224,11 +243,11 @@ class Reader {
     for (std::size_t i = 0; i < settings_.roles.size(); ++i) {
       if (settings_.roles[i].role.name != role.role.name) continue;
       return error(entry.at, "role.name",
-                   fmt::format("{} is another role already (line {})",
-                               config::in_quotes(role.role.name), lines_.roles[i]));
+                   fmt::format("{} is another role already ({})", config::in_quotes(role.role.name),
+                               earlier(lines_.roles[i])));
     }
     settings_.roles.push_back(std::move(role));
-    lines_.roles.push_back(entry.at.line);
+    lines_.roles.push_back(line_of(entry.at));
     return {};
   }
 
@@ -302,11 +321,11 @@ class Reader {
     for (std::size_t i = 0; i < lines_.policies.size(); ++i) {
       if (settings_.policies[i].tubes != policy.tubes) continue;
       return error(entry.at, kTubes,
-                   fmt::format("{} has a policy already (line {})", config::in_quotes(policy.tubes),
-                               lines_.policies[i]));
+                   fmt::format("{} has a policy already ({})", config::in_quotes(policy.tubes),
+                               earlier(lines_.policies[i])));
     }
     settings_.policies.push_back(std::move(policy));
-    lines_.policies.push_back(entry.at.line);
+    lines_.policies.push_back(line_of(entry.at));
     return {};
   }
 
@@ -354,15 +373,14 @@ class Reader {
     for (std::size_t i = 0; i < lines_.listeners.size(); ++i) {
       if (!clash(settings_.listeners[i], listen)) continue;
       return error(at, "listen.address",
-                   fmt::format("{} is already listened on (line {})", to_string(listen),
-                               lines_.listeners[i]));
+                   fmt::format("{} is already listened on ({})", to_string(listen),
+                               earlier(lines_.listeners[i])));
     }
     settings_.listeners.push_back(listen);
-    lines_.listeners.push_back(at.line);
+    lines_.listeners.push_back(line_of(at));
     return {};
   }
 
-  const std::string& file_;
   Settings& settings_;
   FileLines& lines_;
 };
@@ -385,12 +403,14 @@ Result<std::string> contents_of(const std::string& file) {
 
 }  // namespace
 
-Result<void> read_toml(std::string_view contents, const std::string& file, Settings& settings,
-                       FileLines& lines) {
-  Reader reader(file, settings, lines);
-  settings.listeners.clear();
-  settings.policies.clear();
-  settings.roles.clear();
+std::string FileLines::place(FileLine at) const {
+  return fmt::format("{}:{}", printable(files[at.file]), at.line);
+}
+
+Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines) {
+  const auto contents = TRY(contents_of(file));
+  lines.files.push_back(file);
+  Reader reader(settings, lines);
   try {
     return reader.read(toml::parse(contents));
   } catch (const toml::parse_error& error) {
@@ -398,11 +418,6 @@ Result<void> read_toml(std::string_view contents, const std::string& file, Setti
   } catch (const std::exception& error) {
     return Error{fmt::format("{}: cannot read: {}", printable(file), printable(error.what()))};
   }
-}
-
-Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines) {
-  const auto contents = TRY(contents_of(file));
-  return read_toml(contents, file, settings, lines);
 }
 
 }  // namespace tubed::config

@@ -1,4 +1,5 @@
-// The configuration file: TOML in, settings out.
+// One configuration file: TOML in, settings out. config/drop_ins.h lists the files that belong
+// together.
 //
 // Keys are looked up in config/table.h. No exception is thrown to the caller.
 //
@@ -6,10 +7,10 @@
 // key.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -17,21 +18,27 @@
 
 namespace tubed::config {
 
-// The lines of the file that assign settings.
-struct FileLines {
-  std::map<std::string, std::uint32_t, std::less<>> keys;  // by key
-  std::vector<std::uint32_t> listeners;  // of the address of each listener, in the file's order
-  std::vector<std::uint32_t> policies;   // of each policy, in the file's order
-  std::vector<std::uint32_t> roles;      // of each role, in the file's order
+// A line of one of the files.
+struct FileLine {
+  std::size_t file = 0;  // index into FileLines::files
+  std::uint32_t line = 0;
 };
 
-// Applies the file to `settings`. Replaces settings.listeners, the policies and the roles by those
-// in the file, which may be empty. The error is one line, "FILE:LINE: KEY: REASON", for the first
-// mistake in the file.
-Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines);
+// The lines of the files that assign settings.
+struct FileLines {
+  std::vector<std::string> files;                     // in the order in which they were read
+  std::map<std::string, FileLine, std::less<>> keys;  // by key: the last line that sets it
+  std::vector<FileLine> listeners;  // of the address of each listener, in the order of Settings
+  std::vector<FileLine> policies;   // of each policy, in the same order
+  std::vector<FileLine> roles;      // of each role, in the same order
 
-// The same for the contents of a file; `file` is its name in errors.
-Result<void> read_toml(std::string_view contents, const std::string& file, Settings& settings,
-                       FileLines& lines);
+  std::string place(FileLine at) const;  // "FILE:LINE"
+};
+
+// Applies the file to `settings`: it replaces the values of its keys, and adds its listeners,
+// policies and roles. The error is one line, "FILE:LINE: KEY: REASON", for the first mistake in the
+// file; a listener, policy or role that an earlier file has already is a mistake. On an error,
+// `settings` and `lines` have a part of the file.
+Result<void> read_toml_file(const std::string& file, Settings& settings, FileLines& lines);
 
 }  // namespace tubed::config

@@ -16,8 +16,16 @@ inline constexpr auto kAuthentications =
     std::to_array<std::string_view>({"none", "token", "mtls", "peer"});
 // In the order of HttpApiLevel.
 inline constexpr auto kHttpApiLevels = std::to_array<std::string_view>({"off", "read", "full"});
+// Colors that CSS knows by these names.
+inline constexpr auto kHttpColors = std::to_array<std::string_view>(
+    {"red", "orange", "yellow", "green", "teal", "blue", "purple", "pink", "brown", "gray"});
+// The longest http.title, in bytes.
+inline constexpr std::size_t kMostTitleBytes = 64;
 // In the order of TlsVersion.
 inline constexpr auto kTlsVersions = std::to_array<std::string_view>({"1.2", "1.3"});
+
+// Of a boolean.
+inline constexpr auto kTruths = std::to_array<std::string_view>({"false", "true"});
 
 constexpr Type count(std::string_view unit, std::int64_t minimum, std::int64_t maximum) {
   return {.kind = Kind::count, .unit = unit, .minimum = minimum, .maximum = maximum};
@@ -45,6 +53,9 @@ constexpr Type list(std::string_view placeholder) {
 }
 constexpr Type list_or_none(std::string_view placeholder) {
   return {.kind = Kind::list, .unit = placeholder, .may_be_empty = true};
+}
+constexpr Type truth() {
+  return {.kind = Kind::truth, .minimum = 0, .maximum = 1, .choices = kTruths};
 }
 constexpr Type choice(std::span<const std::string_view> choices) {
   return {.kind = Kind::choice, .choices = choices};

@@ -156,6 +156,7 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
       return number_from_text(type, text);
     case Kind::sync:
       return sync_from_text(type, text);
+    case Kind::truth:
     case Kind::choice:
       return choice_from_text(type, text);
     case Kind::mode:
@@ -180,7 +181,7 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
 std::string to_text(const Type& type, const Value& value) {
   if (type.kind == Kind::list) return fmt::format("{}", fmt::join(value.list, ","));
   if (value.holds != Value::Holds::number) return value.text;
-  if (type.kind == Kind::choice)
+  if (type.kind == Kind::choice || type.kind == Kind::truth)
     return std::string(type.choices[static_cast<std::size_t>(value.number)]);
   if (type.kind == Kind::mode) return fmt::format("{:04o}", value.number);
   if (type.kind == Kind::sync && value.number == kSyncAlways.count()) return std::string(kAlways);
@@ -195,8 +196,8 @@ std::string to_toml(const Type& type, const Value& value) {
     return fmt::format("[{}]", fmt::join(strings, ", "));
   }
   const auto text = to_text(type, value);
-  const bool is_bare =
-      is_number(type.kind) && !text.empty() && text.back() >= '0' && text.back() <= '9';
+  const bool is_bare = type.kind == Kind::truth || (is_number(type.kind) && !text.empty() &&
+                                                    text.back() >= '0' && text.back() <= '9');
   return is_bare ? text : toml_string(text);
 }
 
@@ -210,6 +211,8 @@ std::string expected(const Type& type) {
       return "a number of seconds or a duration such as \"50ms\" or \"5m\"";
     case Kind::sync:
       return "\"always\", \"never\" or a duration such as \"50ms\"";
+    case Kind::truth:
+      return "true or false";
     case Kind::choice:
       return fmt::format("one of {}", fmt::join(type.choices, ", "));
     case Kind::text:
@@ -245,6 +248,7 @@ std::string placeholder(const Type& type) {
       return "TIME";
     case Kind::sync:
       return "WHEN";
+    case Kind::truth:
     case Kind::choice:
       return "WORD";
     case Kind::text:

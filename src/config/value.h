@@ -24,6 +24,7 @@ enum class Kind : std::uint8_t {
   bytes,
   duration,
   sync,
+  truth,  // a boolean
   choice,
   text,
   address,
@@ -31,7 +32,8 @@ enum class Kind : std::uint8_t {
   list,  // of texts, or of words if the type has choices
 };
 
-// One value of any type. A number is bytes, nanoseconds, the index of a choice, or permissions. The
+// One value of any type. A number is bytes, nanoseconds, a truth value (1: true), the index of a
+// choice, or permissions. The
 // number of a sync is kSyncAlways, kSyncNever or an interval in nanoseconds.
 struct Value {
   enum class Holds : std::uint8_t { nothing, number, text, list };

@@ -57,6 +57,7 @@ class Engine {
   TubeMoves& tube_moves() { return tube_moves_; }
   const DurableState& durable_state() const { return durable_; }
   RecordedReservations& recorded_reservations() { return parts_.recorded; }
+  TubeActivity& tube_activity() { return parts_.activity; }
 
   // --- Sessions. Ids are dense and reused after the old session has given back all its jobs.
 

@@ -88,6 +88,12 @@ struct JobInfo {
   JobTags tags;  // texts here and in `marks` are valid until the engine's next change
   JobMarks marks = {};
   bool held = false;  // delayed, and waits for its group
+
+  // How many of its reservations have ended without its deletion.
+  std::uint32_t failures() const {
+    const bool runs = state == JobState::reserved && counters.reserves > 0;
+    return counters.reserves - (runs ? 1U : 0U);
+  }
 };
 
 }  // namespace tubed::engine

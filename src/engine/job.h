@@ -224,6 +224,14 @@ struct WatchEntry {
   std::uint32_t weight = 1;  // how often the tube is next, compared with the others
 };
 
+// The counters of a tube when TubeActivity read them last.
+struct SampledCounters {
+  std::uint64_t total_jobs = 0;
+  std::uint64_t reserve_count = 0;
+  std::uint64_t delete_count = 0;
+  float recent = 0;  // see ActiveTube
+};
+
 struct Tube {
   std::string name;
   std::uint64_t number = 0;        // order of creation: breaks ties between tubes
@@ -256,6 +264,7 @@ struct Tube {
   bool buried_in_disorder = false;         // only during a replay: see JobMoves::order_buried()
   std::uint8_t withheld = 0;               // bits of Withheld
   std::unique_ptr<TubeRules> rules;        // null: it has no policy
+  SampledCounters sampled;
 
   // The number of its jobs in this state, and the first, or null. Ready jobs are in the order in
   // which they are given, parked jobs last; delayed jobs by time, without held jobs; buried and

@@ -7,7 +7,7 @@
 // are in UniqueKeys, ConcurrencyKeys, Groups and Expiries. ReservationLimits bounds what a tube
 // gives. JobWaiters answers the sessions that wait for the end of a job.
 // DeadlineIndex knows what is due, and ServeQueue which tubes can serve a waiting session.
-// TubeMetricsRegistry counts for the metrics of each tube.
+// TubeMetricsRegistry counts for the metrics of each tube, and TubeActivity reads how busy it is.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@
 #include "engine/session_table.h"
 #include "engine/tag_records.h"
 #include "engine/tags.h"
+#include "engine/tube_activity.h"
 #include "engine/tube_metrics.h"
 #include "engine/tube_registry.h"
 #include "engine/tube_table.h"
@@ -51,7 +52,8 @@ struct Parts {
         groups(memory),
         expiries(tubes, serve_queue, tag_records),
         reservation_limits(tubes, deadlines, serve_queue),
-        registry(limits, tubes, tube_metrics, policies, deadlines, flushed, expiries,
+        activity(tubes, entries_walked),
+        registry(limits, tubes, tube_metrics, activity, policies, deadlines, flushed, expiries,
                  reservation_limits, extended),
         watch_lists(limits, tubes, registry, entries_walked),
         moves(tubes, deadlines, serve_queue, concurrency_keys, groups, unique_keys,
@@ -84,6 +86,7 @@ struct Parts {
   Groups groups;
   Expiries expiries;
   ReservationLimits reservation_limits;
+  TubeActivity activity;
   TubeRegistry registry;
   WatchLists watch_lists;
   JobMoves moves;

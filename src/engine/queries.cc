@@ -175,6 +175,30 @@ JobPage Queries::list_jobs(std::string_view name, std::optional<JobState> state,
   return page;
 }
 
+FoundJobs Queries::find_jobs(Time now, std::string_view tube, std::optional<JobState> state,
+                             JobId from, std::uint32_t limit, bool held,
+                             const JobFilter& filter) const {
+  // Matching a job takes as long as walking over several, and so does searching some bytes.
+  constexpr std::uint64_t kEntriesPerJob = 8;
+  constexpr std::uint64_t kBytesPerEntry = 64;
+  const JobPage page = list_jobs(tube, state, from, parts_.limits.work_per_turn, held);
+  FoundJobs found;
+  found.next = page.next;
+  std::uint64_t bytes = 0;
+  for (const JobId id : page.jobs) {
+    if (found.jobs.size() == limit || bytes >= kMaxBytesInPage) {
+      found.next = id;
+      break;
+    }
+    ++found.looked;
+    const std::string_view body = parts_.jobs.find_present(id)->body.view();
+    bytes += body.size() * filter.texts.size();
+    if (matches(filter, *job_info(now, id), body)) found.jobs.push_back(id);
+  }
+  parts_.entries_walked += found.looked * kEntriesPerJob + bytes / kBytesPerEntry;
+  return found;
+}
+
 JobPage Queries::next_jobs(std::string_view name, std::uint32_t limit) const {
   JobPage page;
   const Tube* tube = parts_.tubes.find(name);

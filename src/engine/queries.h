@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "engine/job_choice.h"
+#include "engine/job_filter.h"
 #include "engine/parts.h"
 #include "engine/requests.h"
 #include "engine/tube_info.h"
@@ -19,6 +20,8 @@ namespace tubed::engine {
 class Queries {
  public:
   static constexpr std::uint32_t kMaxIdsInPage = 10'000;
+  // A filtered page ends after the body with which it has searched this many bytes.
+  static constexpr std::uint64_t kMaxBytesInPage = 4ULL << 20;
 
   // They outlive it.
   Queries(Parts& parts, JobChoice& choice) : parts_(parts), choice_(choice) {}
@@ -108,6 +111,12 @@ class Queries {
   // or O(kMaxIdsInPage) if that is less.
   [[gnu::cold]] JobPage list_jobs(std::string_view tube, std::optional<JobState> state, JobId from,
                                   std::uint32_t limit, bool held = false) const;
+  // The jobs of such a list that match the filter, in the order of ids, starting at `from`. The
+  // page ends after `limit` of them, after Limits::work_per_turn jobs that it has looked at, after
+  // kMaxBytesInPage, or as a page of list_jobs() does. O(a page of list_jobs() + bytes searched).
+  [[gnu::cold]] FoundJobs find_jobs(Time now, std::string_view tube, std::optional<JobState> state,
+                                    JobId from, std::uint32_t limit, bool held,
+                                    const JobFilter& filter) const;
   // The first `limit` ready jobs of the tube, in the order in which they are given; of the jobs
   // with one concurrency key, the first. O(limit log limit).
   [[gnu::cold]] JobPage next_jobs(std::string_view tube, std::uint32_t limit) const;

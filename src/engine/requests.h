@@ -60,4 +60,9 @@ struct JobPage {
   JobId next = 0;  // where the next page begins; 0: this is the last
 };
 
+// A page of a filtered list of jobs.
+struct FoundJobs : JobPage {
+  std::uint64_t looked = 0;  // at this number of jobs, with those of the page
+};
+
 }  // namespace tubed::engine

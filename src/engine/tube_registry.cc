@@ -7,12 +7,13 @@
 namespace tubed::engine {
 
 TubeRegistry::TubeRegistry(const Limits& limits, TubeTable& tubes, TubeMetricsRegistry& metrics,
-                           const Policies& policies, DeadlineIndex& deadlines, FlushedJobs& flushed,
-                           Expiries& expiries, ReservationLimits& reservation_limits,
-                           bool& extended)
+                           TubeActivity& activity, const Policies& policies,
+                           DeadlineIndex& deadlines, FlushedJobs& flushed, Expiries& expiries,
+                           ReservationLimits& reservation_limits, bool& extended)
     : limits_(limits),
       tubes_(tubes),
       metrics_(metrics),
+      activity_(activity),
       policies_(policies),
       deadlines_(deadlines),
       flushed_(flushed),
@@ -31,6 +32,7 @@ Tube* TubeRegistry::add(Time now, std::string_view name) {
 
 void TubeRegistry::remove(Time now, Tube* tube) {
   metrics_.close(tube->metrics, limits_, now);
+  activity_.removed(*tube);
   if (tube->rules != nullptr) deadlines_.set_rate_used(tube->rules.get(), false);
   if (expiries_.has_withheld()) expiries_.forget(*tube);
   const bool is_referred_to = tube->unremoved_flushes > 0;

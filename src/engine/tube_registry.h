@@ -13,6 +13,7 @@
 #include "engine/flushed_jobs.h"
 #include "engine/policies.h"
 #include "engine/reservation_limits.h"
+#include "engine/tube_activity.h"
 #include "engine/tube_metrics.h"
 #include "engine/tube_table.h"
 #include "engine/types.h"
@@ -23,8 +24,9 @@ class TubeRegistry {
  public:
   // All of them outlive it. `extended` becomes true with the first policy. Creates "default".
   TubeRegistry(const Limits& limits, TubeTable& tubes, TubeMetricsRegistry& metrics,
-               const Policies& policies, DeadlineIndex& deadlines, FlushedJobs& flushed,
-               Expiries& expiries, ReservationLimits& reservation_limits, bool& extended);
+               TubeActivity& activity, const Policies& policies, DeadlineIndex& deadlines,
+               FlushedJobs& flushed, Expiries& expiries, ReservationLimits& reservation_limits,
+               bool& extended);
 
   Tube* default_tube() const { return default_tube_; }
 
@@ -65,6 +67,7 @@ class TubeRegistry {
   const Limits& limits_;
   TubeTable& tubes_;
   TubeMetricsRegistry& metrics_;
+  TubeActivity& activity_;
   const Policies& policies_;
   DeadlineIndex& deadlines_;
   FlushedJobs& flushed_;

@@ -15,7 +15,6 @@
 #include "http/api_answers.h"
 #include "http/settings_json.h"
 #include "json/json.h"
-#include "os/clock.h"
 #include "serving/not_serving.h"
 #include "stats/stats.h"
 #include "text/ascii.h"
@@ -65,8 +64,7 @@ Problem busy(std::string detail) {
 // True if jobs or operators wait for it.
 bool has_kept_place(const Operation& operation) {
   if (operation.kind == Kind::held) return operation.method != Method::get;
-  const commands::Command* command = api::command_of(operation);
-  return (command == nullptr ? operation.access : command->access) == Access::admin;
+  return api::access_of(operation) == Access::admin;
 }
 
 HttpResponse method_not_allowed(const std::string& allowed) {
@@ -168,6 +166,10 @@ json::Json verbs_of(const Role& role) {
   return json::Json::array(std::move(verbs));
 }
 
+json::Json text_or_null(const std::string& text) {
+  return text.empty() ? json::Json() : json::Json(text);
+}
+
 json::Json tubes_of(const Role& role) {
   if (role.tubes.empty()) return {};
   return json::Json::array({role.tubes.begin(), role.tubes.end()});
@@ -175,8 +177,9 @@ json::Json tubes_of(const Role& role) {
 
 }  // namespace
 
-HttpApi::HttpApi(loop::Loop& loop, commands::Service& service, serving::Clients& clients,
-                 serving::Scheduler& scheduler, access::Authenticator& authenticator)
+HttpApi::HttpApi(loop::Loop& loop, os::Log& log, commands::Service& service,
+                 serving::Clients& clients, serving::Scheduler& scheduler,
+                 access::Authenticator& authenticator)
     : loop_(loop),
       service_(service),
       clients_(clients),
@@ -185,23 +188,12 @@ HttpApi::HttpApi(loop::Loop& loop, commands::Service& service, serving::Clients&
       reports_(loop),
       reservations_(loop, service, [this] { begin_tick(); }),
       events_(loop, service, [this] { begin_tick(); }),
-      sample_(loop, [this] { sample(); }) {}
+      history_(loop, log, service, [this] { begin_tick(); }) {}
 
 void HttpApi::apply(const Settings& settings) {
-  const bool was_on = is_on();
   http_ = settings.http;
   settings_json_ = settings_json(settings);
-  if (is_on() && !was_on) sample_.arm({});
-  if (!is_on()) {
-    sample_.disarm();
-    history_.clear();
-  }
-}
-
-void HttpApi::sample() {
-  sample_.arm(api::History::kInterval);
-  begin_tick();
-  history_.add(static_cast<std::uint64_t>(whole_seconds(os::wall_time())), service_.stats_block());
+  history_.set_on(is_on());
 }
 
 bool HttpApi::serves(std::string_view path) const {
@@ -318,7 +310,7 @@ HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
     case Kind::settings:
       return http_response(settings_json_);
     case Kind::history:
-      return http_response(history_.to_json());
+      return history_reply(parameters, caller);
     case Kind::cluster:
       return cluster_reply();
     case Kind::events:
@@ -425,6 +417,28 @@ HttpReply HttpApi::cluster_reply() const {
   return http_response(api::cluster_json(*cluster));
 }
 
+HttpReply HttpApi::history_reply(const api::Parameters& parameters, const Caller& caller) {
+  const std::string* span = api::find(parameters, "span");
+  const bool is_day = span != nullptr && *span == "day";
+  if (span != nullptr && !is_day && *span != "hour")
+    return http_response(api::bad_request("the parameter span is neither hour nor day"));
+  const std::string* tube = api::find(parameters, "tube");
+  if (tube == nullptr) {
+    return http_response(is_day ? history_.day().to_json(caller.role())
+                                : history_.hour().to_json());
+  }
+  if (!is_tube_name(*tube))
+    return http_response(api::bad_request("the parameter tube is not the name of a tube"));
+  if (caller.role() != nullptr && !may_use(*caller.role(), *tube))
+    return http_response(api::problem_of(protocol::word::kDenied));
+  constexpr std::size_t kHour = 60;
+  if (auto json = history_.day().tube_json(*tube, is_day ? api::DayHistory::kMinutes : kHour))
+    return http_response(std::move(*json));
+  if (service_.engine().queries().tube_info(service_.now(), *tube))
+    return http_response(api::DayHistory::empty_tube_json());
+  return http_response(api::problem_of(protocol::word::kNotFound));
+}
+
 std::string HttpApi::access_of(const Caller& caller) const {
   using namespace config::types;
   const Role* role = caller.role();
@@ -433,7 +447,9 @@ std::string HttpApi::access_of(const Caller& caller) const {
                        {"role", role == nullptr ? json::Json() : json::Json(role->name)},
                        {"verbs", role == nullptr ? json::Json() : verbs_of(*role)},
                        {"tubes", role == nullptr ? json::Json() : tubes_of(*role)},
-                       {"version", stats::version()}};
+                       {"version", stats::version()},
+                       {"title", text_or_null(http_.title)},
+                       {"color", text_or_null(http_.color)}};
   return json::to_line(access) + '\n';
 }
 

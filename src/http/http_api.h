@@ -22,16 +22,17 @@
 #include <string_view>
 
 #include "access/authenticator.h"
-#include "api/history.h"
 #include "api/operation.h"
 #include "config/settings.h"
 #include "http/admin_http.h"
 #include "http/api_exchange.h"
 #include "http/event_streams.h"
+#include "http/history_keeper.h"
 #include "http/reservations.h"
 #include "http/wait_slots.h"
 #include "loop/http_server.h"
 #include "loop/loop.h"
+#include "os/log.h"
 #include "serving/clients.h"
 #include "serving/scheduler.h"
 
@@ -40,12 +41,13 @@ namespace tubed::http {
 class HttpApi final : public HttpSite, public ApiExchangeHost {
  public:
   // Everything that is passed by reference outlives it.
-  HttpApi(loop::Loop& loop, commands::Service& service, serving::Clients& clients,
+  HttpApi(loop::Loop& loop, os::Log& log, commands::Service& service, serving::Clients& clients,
           serving::Scheduler& scheduler, access::Authenticator& authenticator);
 
   // Applies settings.
   void apply(const Settings& settings);
   bool is_on() const { return http_.api != HttpApiLevel::off; }
+  HistoryKeeper& history() { return history_; }
 
   bool serves(std::string_view path) const override;
   loop::HttpReply respond(const loop::HttpRequest& request,
@@ -93,7 +95,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   bool has_role_still(const std::string& role,
                       const std::optional<serving::ClientIdentity>& identity) const;
   EventStreams::FindRights rights_of(const Caller& caller);
-  void sample();
+  loop::HttpReply history_reply(const api::Parameters& parameters, const Caller& caller);
 
   loop::Loop& loop_;
   commands::Service& service_;
@@ -106,9 +108,8 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   Reservations reservations_;
   WaitSlots wait_slots_;
   EventStreams events_;
-  api::History history_;
+  HistoryKeeper history_;
   std::size_t refusals_ = 0;  // that are to be answered later
-  loop::Timer sample_;
 };
 
 }  // namespace tubed::http

@@ -34,6 +34,7 @@ Result<void> read_number(const Json& object, const char* key, T& number) {
 Result<void> read_numbers(const Json& object, JobRecord& job) {
   TRY(read_number(object, "id", job.id));
   TRY(read_number(object, "priority", job.priority));
+  TRY(read_number(object, "pri", job.priority));  // as the protocol and the HTTP API name it
   TRY(read_number(object, "delay", job.delay_seconds));
   TRY(read_number(object, "ttr", job.ttr_seconds));
   using Counter = std::pair<const char*, std::uint64_t*>;

@@ -1,5 +1,7 @@
 #include "loop/channel.h"
 
+#include <utility>
+
 #include "loop/polled_socket.h"
 
 namespace tubed::loop {
@@ -7,7 +9,7 @@ namespace tubed::loop {
 namespace {
 
 // A channel whose bytes pass through the socket unchanged.
-class PlainChannel final : public PolledSocket {
+class PlainChannel : public PolledSocket {
  public:
   PlainChannel(Loop& loop, os::Socket socket) : PolledSocket(loop, std::move(socket)) {}
 
@@ -24,10 +26,29 @@ class PlainChannel final : public PolledSocket {
   os::Socket release_socket() override { return release(); }
 };
 
+// The client of a proxy. A class of its own: other connections need no memory for an address.
+class ProxiedChannel final : public PlainChannel {
+ public:
+  ProxiedChannel(Loop& loop, os::Socket socket, ProxiedClient client)
+      : PlainChannel(loop, std::move(socket)), client_(std::move(client)) {}
+
+  std::string peer() const override { return client_.address; }
+  std::string tls_name() const override { return client_.tls_name; }
+
+ private:
+  const ProxiedClient client_;
+};
+
 }  // namespace
 
-std::unique_ptr<Channel> open_channel(Loop& loop, os::Socket socket, const ListenerInfo&) {
-  auto channel = std::make_unique<PlainChannel>(loop, std::move(socket));
+std::unique_ptr<Channel> open_channel(Loop& loop, os::Socket socket, const ListenerInfo&,
+                                      ProxiedClient proxied) {
+  std::unique_ptr<PlainChannel> channel;
+  if (proxied.address.empty()) {
+    channel = std::make_unique<PlainChannel>(loop, std::move(socket));
+  } else {
+    channel = std::make_unique<ProxiedChannel>(loop, std::move(socket), std::move(proxied));
+  }
   if (!channel->is_watched()) return nullptr;
   return channel;
 }

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "loop/loop.h"
+#include "loop/proxy_header.h"
 #include "os/socket.h"
 
 namespace tubed::loop {
@@ -78,7 +79,10 @@ class Channel {
   // call.
   virtual bool has_ended() const { return false; }
   // Returns the address of the peer for the log: "192.0.2.1:50312", or "unix uid 1000 pid 4711".
+  // Behind a proxy, this is the client's address as the proxy reports it.
   virtual std::string peer() const = 0;
+  // Returns ProxiedClient::tls_name; empty without a proxy.
+  virtual std::string tls_name() const { return {}; }
   // Ends the output after the bytes that were written; input can still be read.
   virtual void end_output() = 0;
 
@@ -102,7 +106,8 @@ class Channel {
 
 // Returns the channel of an accepted connection. Null: the kernel refuses to watch another
 // descriptor (fs.epoll.max_user_watches), and the connection is closed. `loop` outlives the
-// channel.
-std::unique_ptr<Channel> open_channel(Loop& loop, os::Socket socket, const ListenerInfo& info);
+// channel. `proxied`: what a proxy has reported.
+std::unique_ptr<Channel> open_channel(Loop& loop, os::Socket socket, const ListenerInfo& info,
+                                      ProxiedClient proxied = {});
 
 }  // namespace tubed::loop

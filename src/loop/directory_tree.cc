@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loop/directory_lock.h"
@@ -65,6 +66,29 @@ Result<std::vector<std::string>> DirectoryTree::names(const std::string& folder)
   if (code) return error_of("listing of " + path_of(folder), code);
   std::ranges::sort(names);
   return names;
+}
+
+Result<std::optional<std::string>> DirectoryTree::read(const std::string& name,
+                                                       std::size_t most) const {
+  const std::string path = path_of(name);
+  const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file && errno == ENOENT) return std::optional<std::string>();
+  struct stat status {};
+  if (!file || ::fstat(file.number(), &status) != 0)
+    return as_result(failure("opening of " + path)).error();
+  if (!S_ISREG(status.st_mode)) return Error{path + ": not a regular file"};
+  std::string contents(most + 1, '\0');
+  std::size_t bytes = 0;
+  while (bytes < contents.size()) {
+    const ssize_t got = retry_eintr(
+        [&] { return ::read(file.number(), contents.data() + bytes, contents.size() - bytes); });
+    if (got < 0) return as_result(failure("read of " + path)).error();
+    if (got == 0) break;
+    bytes += static_cast<std::size_t>(got);
+  }
+  if (bytes > most) return Error{fmt::format("{}: longer than {} bytes", path, most)};
+  contents.resize(bytes);
+  return std::optional(std::move(contents));
 }
 
 Result<void> DirectoryTree::store(const std::string& name, std::string_view contents) {

@@ -6,7 +6,9 @@
 // full disk has the kind `no_space`.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +31,10 @@ class DirectoryTree {
   // Returns the names in a folder, sorted; "": the directory itself. Empty if the folder does not
   // exist.
   Result<std::vector<std::string>> names(const std::string& folder) const;
-  // Creates a file, completely or not at all.
+  // Returns the contents of a file; no value: it does not exist. Fails for a file of more than
+  // `most` bytes, and for anything but a regular file.
+  Result<std::optional<std::string>> read(const std::string& name, std::size_t most) const;
+  // Creates or replaces a file, completely or not at all.
   Result<void> store(const std::string& name, std::string_view contents);
   // Renames a file or a folder. The new name must not exist.
   Result<void> move(const std::string& from, const std::string& to);

@@ -72,9 +72,11 @@ void TlsChannel::FreeSsl::operator()(ssl_st* ssl) const {
   SSL_free(ssl);
 }
 
-TlsChannel::TlsChannel(Loop& loop, os::Socket socket, std::shared_ptr<const TlsContext> context)
+TlsChannel::TlsChannel(Loop& loop, os::Socket socket, std::shared_ptr<const TlsContext> context,
+                       ProxiedClient proxied)
     : PolledSocket(loop, std::move(socket)),
       loop_(loop),
+      proxied_(std::move(proxied)),
       context_(std::move(context)),
       ssl_(SSL_new(context_->native())) {
   if (ssl_ == nullptr || SSL_set_fd(ssl_.get(), this->socket().descriptor()) != 1) {
@@ -93,8 +95,10 @@ TlsChannel::~TlsChannel() {
 }
 
 std::unique_ptr<TlsChannel> TlsChannel::open(Loop& loop, os::Socket socket,
-                                             std::shared_ptr<const TlsContext> context) {
-  std::unique_ptr<TlsChannel> channel(new TlsChannel(loop, std::move(socket), std::move(context)));
+                                             std::shared_ptr<const TlsContext> context,
+                                             ProxiedClient proxied) {
+  std::unique_ptr<TlsChannel> channel(
+      new TlsChannel(loop, std::move(socket), std::move(context), std::move(proxied)));
   if (!channel->is_watched() || channel->ssl_ == nullptr) return nullptr;
   return channel;
 }
@@ -127,6 +131,10 @@ TlsChannel::Handshake TlsChannel::shake_hands() {
   ERR_clear_error();
   broken_ = true;
   return Handshake::failed;
+}
+
+std::string TlsChannel::peer() const {
+  return proxied_.address.empty() ? PolledSocket::peer() : proxied_.address;
 }
 
 TlsPeer TlsChannel::peer_certificate() const {

@@ -33,9 +33,10 @@ struct TlsPeer {
 class TlsChannel final : public PolledSocket {
  public:
   // Returns null if the kernel refuses to watch the descriptor or memory is exhausted. `loop`
-  // outlives the channel.
+  // outlives the channel. `proxied`: what a proxy has reported.
   static std::unique_ptr<TlsChannel> open(Loop& loop, os::Socket socket,
-                                          std::shared_ptr<const TlsContext> context);
+                                          std::shared_ptr<const TlsContext> context,
+                                          ProxiedClient proxied = {});
   ~TlsChannel() override;
 
   enum class Handshake : std::uint8_t {
@@ -57,6 +58,8 @@ class TlsChannel final : public PolledSocket {
   os::Transfer write(std::string_view piece) override;
   os::Transfer write(std::span<const std::string_view> pieces) override;
   bool has_unread() const override;
+  std::string peer() const override;
+  std::string tls_name() const override { return proxied_.tls_name; }
   void end_output() override;
   void want(bool readable, bool writable) override;
   void pause() override;
@@ -65,7 +68,8 @@ class TlsChannel final : public PolledSocket {
   void on_events(Readiness ready) override;
 
  private:
-  TlsChannel(Loop& loop, os::Socket socket, std::shared_ptr<const TlsContext> context);
+  TlsChannel(Loop& loop, os::Socket socket, std::shared_ptr<const TlsContext> context,
+             ProxiedClient proxied);
 
   os::Transfer::Kind read_record(std::span<char> buffer, std::size_t& got);
   os::Transfer::Kind write_record(std::string_view bytes, std::size_t& sent);
@@ -79,6 +83,7 @@ class TlsChannel final : public PolledSocket {
   };
 
   Loop& loop_;
+  const ProxiedClient proxied_;
   std::shared_ptr<const TlsContext> context_;
   std::unique_ptr<ssl_st, FreeSsl> ssl_;
   std::unique_ptr<Timer> decrypted_;  // reports readiness that the kernel does not; made on demand

@@ -10,13 +10,9 @@
 
 namespace tubed::loop {
 
-struct TlsHandshakes::Entry final : ChannelOwner {
+struct TlsHandshakes::Entry final : ChannelOwner, PendingPlace<Entry> {
   Entry(TlsHandshakes& of, TlsOwner& its_owner, std::unique_ptr<TlsChannel> its_channel)
-      : handshakes(of),
-        owner(its_owner),
-        channel(std::move(its_channel)),
-        peer(channel->peer()),
-        since(os::monotonic_now()) {}
+      : handshakes(of), owner(its_owner), channel(std::move(its_channel)), peer(channel->peer()) {}
 
   void on_ready(Readiness ready) override {
     if (ready.readable || ready.writable || ready.broken || ready.half_closed)
@@ -27,50 +23,44 @@ struct TlsHandshakes::Entry final : ChannelOwner {
   TlsOwner& owner;
   std::unique_ptr<TlsChannel> channel;
   std::string peer;  // kept because a reset connection no longer has an address
-  Time since;
-  std::list<std::unique_ptr<Entry>>::iterator place;
   std::optional<std::list<Entry*>::iterator> queued;
 };
 
 TlsHandshakes::TlsHandshakes(Loop& loop)
-    : loop_(loop), deadline_(loop, [this] { close_overdue(); }), idle_(this) {
+    : loop_(loop),
+      entries_(loop,
+               [this](Entry& entry, auto excess) {
+                 fail(entry, excess == decltype(excess)::time ? "the handshake has taken too long"
+                                                              : "too many handshakes at once");
+               }),
+      idle_(this) {
   uv_idle_init(loop.uv(), idle_.get());
 }
 
 TlsHandshakes::~TlsHandshakes() = default;
 
 void TlsHandshakes::set_limits(const HandshakeLimits& limits) {
-  limits_ = limits;
-  arm_deadline();
+  entries_.set_limits(limits);
 }
 
 bool TlsHandshakes::begin(os::Socket socket, std::shared_ptr<const TlsContext> context,
-                          TlsOwner& owner) {
-  auto channel = TlsChannel::open(loop_, std::move(socket), std::move(context));
+                          TlsOwner& owner, ProxiedClient proxied) {
+  auto channel = TlsChannel::open(loop_, std::move(socket), std::move(context), std::move(proxied));
   if (channel == nullptr) return false;
-  if (entries_.size() >= limits_.pending) fail(*entries_.front(), "too many handshakes at once");
-  entries_.push_back(std::make_unique<Entry>(*this, owner, std::move(channel)));
-  Entry& entry = *entries_.back();
-  entry.place = std::prev(entries_.end());
+  Entry& entry = entries_.add(std::make_unique<Entry>(*this, owner, std::move(channel)));
   entry.channel->set_owner(entry);
   entry.channel->want(true, false);
-  if (entries_.size() == 1) arm_deadline();
   return true;
 }
 
 void TlsHandshakes::forget(const TlsOwner& owner) {
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    Entry& one = **entry++;
-    if (&one.owner == &owner) take(one);
-  }
+  entries_.visit_of(owner, [this](Entry& entry) { take(entry); });
 }
 
 // Removes the entry from all lists.
 std::unique_ptr<TlsHandshakes::Entry> TlsHandshakes::take(Entry& entry) {
   if (entry.queued) runnable_.erase(*entry.queued);
-  auto taken = std::move(*entry.place);
-  entries_.erase(taken->place);
-  return taken;
+  return entries_.take(entry);
 }
 
 void TlsHandshakes::queue(Entry& entry) {
@@ -113,18 +103,6 @@ void TlsHandshakes::step(Entry& entry) {
 void TlsHandshakes::fail(Entry& entry, std::string_view reason) {
   const auto failed = take(entry);
   failed->owner.on_handshake_failed(failed->peer, reason);
-}
-
-void TlsHandshakes::close_overdue() {
-  const Time now = os::monotonic_now();
-  while (!entries_.empty() && entries_.front()->since + limits_.timeout <= now)
-    fail(*entries_.front(), "the handshake has taken too long");
-  arm_deadline();
-}
-
-void TlsHandshakes::arm_deadline() {
-  if (entries_.empty()) return deadline_.disarm();
-  deadline_.arm(entries_.front()->since + limits_.timeout - os::monotonic_now());
 }
 
 }  // namespace tubed::loop

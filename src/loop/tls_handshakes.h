@@ -2,8 +2,7 @@
 //
 // A handshake costs a private-key operation of up to milliseconds, and a client can delay each
 // step. So steps are queued in the order in which they become runnable and run for kWorkPerTick in
-// each iteration of the loop. A handshake must be done within a time limit, and when too many are
-// under way, the oldest is closed: an honest client needs only a few round trips.
+// each iteration of the loop. pending_connections.h has the limits.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 #include <string>
 
 #include "base/time.h"
-#include "loop/timer.h"
+#include "loop/pending_connections.h"
 #include "loop/tls_channel.h"
 
 namespace tubed::loop {
@@ -29,11 +28,6 @@ class TlsOwner {
   ~TlsOwner() = default;
 };
 
-struct HandshakeLimits {
-  Duration timeout = std::chrono::seconds(10);
-  std::size_t pending = 1024;
-};
-
 class TlsHandshakes {
  public:
   static constexpr Duration kWorkPerTick = std::chrono::milliseconds(1);
@@ -46,8 +40,9 @@ class TlsHandshakes {
   void set_limits(const HandshakeLimits& limits);
 
   // Takes an accepted connection. Returns false if it cannot be watched; it is then closed. `owner`
-  // outlives the handshake or calls forget(). O(1).
-  bool begin(os::Socket socket, std::shared_ptr<const TlsContext> context, TlsOwner& owner);
+  // outlives the handshake or calls forget(). `proxied`: what a proxy has reported. O(1).
+  bool begin(os::Socket socket, std::shared_ptr<const TlsContext> context, TlsOwner& owner,
+             ProxiedClient proxied = {});
   // Closes the connections that this owner has begun. O(pending).
   void forget(const TlsOwner& owner);
 
@@ -61,14 +56,10 @@ class TlsHandshakes {
   void step(Entry& entry);
   void fail(Entry& entry, std::string_view reason);
   std::unique_ptr<Entry> take(Entry& entry);
-  void close_overdue();
-  void arm_deadline();
 
   Loop& loop_;
-  HandshakeLimits limits_;
-  std::list<std::unique_ptr<Entry>> entries_;  // oldest first
+  PendingConnections<Entry> entries_;
   std::list<Entry*> runnable_;
-  Timer deadline_;
   Handle<uv_idle_t> idle_;
 };
 

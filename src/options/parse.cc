@@ -50,8 +50,8 @@ class Parser {
     if (parsed_.wants_help) return std::move(parsed_);
     for (std::size_t i = 0; i < rows_.size(); ++i) TRY(take_values(i, environment));
     if (unknown_) {
-      return Error{fmt::format("there is no option {}{}", *unknown_,
-                               suggestion_for(*unknown_, splitter.options()))};
+      return Error{fmt::format("there is no option {}{}{}", *unknown_,
+                               suggestion_for(*unknown_, splitter.options()), unknown_hint_)};
     }
     for (std::size_t i = 0; i < rows_.size(); ++i) TRY(check_relations(i));
     if (!too_many_.empty()) {
@@ -66,7 +66,9 @@ class Parser {
  private:
   Result<void> split(Splitter& splitter) {
     while (const auto piece = splitter.next()) {
+      const auto bare = std::exchange(bare_, std::nullopt);
       if (piece->kind == Piece::Kind::argument) {
+        if (bare && take_value_of(*bare, piece->text)) continue;
         if (take_argument(piece->text)) continue;
         if (after_ == AfterArguments::nothing_follows) {
           too_many_.emplace_back(piece->text);
@@ -84,7 +86,14 @@ class Parser {
 
   Result<void> take_option(const Piece& piece) {
     if (piece.kind == Piece::Kind::unknown) {
-      if (!unknown_) unknown_ = piece.unknown_name;
+      if (unknown_) return {};
+      unknown_ = piece.unknown_name;
+      // The command that is run has options of its own.
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (rows_[i].type.kind != ValueType::Kind::command || values_[i].empty()) continue;
+        unknown_hint_ = fmt::format("; for an option of {0}, write -- before it: -- {0} {1}",
+                                    values_[i].front(), *unknown_);
+      }
       return {};
     }
     if (piece.kind == Piece::Kind::end_of_options) return {};
@@ -92,7 +101,13 @@ class Parser {
       return Error{
           missing_value(names_[piece.option].shown(), shown_value(rows_[piece.option].type))};
     }
-    if (!is_flag(rows_[piece.option])) {
+    const OptionRow& row = rows_[piece.option];
+    if (!row.bare_value.empty() && piece.text.empty()) {
+      add_value(piece.option, row.bare_value);
+      bare_ = piece.option;
+      return {};
+    }
+    if (!is_flag(row)) {
       add_value(piece.option, piece.text);
       return {};
     }
@@ -100,6 +115,13 @@ class Parser {
     if (!value) return error_of(piece.option, value.error());
     values_[piece.option] = {std::move(*value)};
     return {};
+  }
+
+  // Replaces the value of an option that was given without one, if the word is a value of it.
+  bool take_value_of(std::size_t index, std::string_view text) {
+    if (!normalized(rows_[index].type, text)) return false;
+    values_[index].back() = text;
+    return true;
   }
 
   // False: no row takes it.
@@ -193,7 +215,9 @@ class Parser {
   AfterArguments after_;
   std::vector<OptionNames> names_;
   std::vector<std::vector<std::string>> values_;  // of each row
+  std::optional<std::size_t> bare_;               // the last piece was this option without a value
   std::optional<std::string> unknown_;            // the first unknown option
+  std::string unknown_hint_;
   std::vector<std::string> too_many_;
   Parsed parsed_;
 };
@@ -208,8 +232,10 @@ Result<Parsed> parse(std::span<const OptionRow> rows, std::span<const char* cons
 std::vector<Syntax> syntax_of(std::span<const OptionRow> rows) {
   std::vector<Syntax> result;
   for (const OptionRow& row : rows) {
-    result.push_back(
-        {.names = split_names(row).names, .takes = is_flag(row) ? Takes::nothing : Takes::value});
+    const Takes takes = is_flag(row)             ? Takes::nothing
+                        : row.bare_value.empty() ? Takes::value
+                                                 : Takes::optional_value;
+    result.push_back({.names = split_names(row).names, .takes = takes});
   }
   return result;
 }

@@ -1,7 +1,8 @@
 // parse(): a command line against the rows of a program or subcommand.
 //
 // An option takes one value. An argument goes to the first positional row that has no value yet, or
-// that takes several. A flag may have a value, as in --flag=true and --flag=no.
+// that takes several. A flag may have a value, as in --flag=true and --flag=no. An option whose
+// value may be left out takes the next word if that is a value of its type: --watch 5, --watch=5.
 #pragma once
 
 #include <span>

@@ -107,7 +107,10 @@ struct OptionRow {
   std::string_view help{};
   bool required = false;
   bool shows_default = false;
-  std::string_view default_text{};             // shown as the default of an empty std::optional
+  std::string_view default_text{};  // shown as the default of an empty std::optional
+  // Not empty: the value may be left out, and is then this. It is the next word only if that word
+  // is an argument and a value of the type.
+  std::string_view bare_value{};
   char separator = '\0';                       // of a vector: separates values within one word
   std::string_view env{};                      // the environment variable that also sets it
   std::array<std::string_view, 3> excludes{};  // other options, by name

@@ -27,7 +27,7 @@ namespace tubed::options {
 enum class Takes : std::uint8_t {
   nothing,
   value,
-  optional_value  // given as --option=value only
+  optional_value  // given as --option=value; a word after the option is an argument
 };
 
 // An option as the splitter needs it.

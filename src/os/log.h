@@ -38,6 +38,10 @@ class Log {
     bool is_number = false;
   };
   using Fields = std::initializer_list<Field>;  // a field without a key is left out
+  // A field that is left out if its text is empty.
+  static Field optional(std::string_view key, std::string_view text) {
+    return Field(text.empty() ? std::string_view() : key, text);
+  }
 
   // Writes a complete line without blocking. Returns false if the line is lost.
   using Writer = std::function<bool(std::string_view line)>;

@@ -1,5 +1,6 @@
 // Parses what peer_address() returns.
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,13 @@ std::string network_of(std::string_view peer) {
   // An IPv4 address on a dual-stack socket.
   if (IN6_IS_ADDR_V4MAPPED(reinterpret_cast<const in6_addr*>(address.data()))) return host;
   return std::string(address.data(), kNetworkBytes);
+}
+
+std::optional<NumericHost> host_of(std::string_view peer) {
+  if (peer.starts_with("unix")) return std::nullopt;
+  std::string_view host = peer.substr(0, peer.rfind(':'));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return parse_host(host);
 }
 
 std::string peer_word(std::string_view peer) {

@@ -127,6 +127,10 @@ Transfer read_into(const Socket& socket, std::span<char> buffer) {
   return as_transfer(::recv(socket.descriptor(), buffer.data(), buffer.size(), 0));
 }
 
+Transfer peek_into(const Socket& socket, std::span<char> buffer) {
+  return as_transfer(::recv(socket.descriptor(), buffer.data(), buffer.size(), MSG_PEEK));
+}
+
 Transfer write_from(const Socket& socket, std::string_view piece) {
   return as_transfer(::send(socket.descriptor(), piece.data(), piece.size(), MSG_NOSIGNAL));
 }

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "text/host.h"
 
 namespace tubed::os {
 
@@ -52,6 +53,8 @@ struct Transfer {
 // Fills the buffers, at most 2, in order with one system call.
 Transfer read_into(const Socket& socket, std::span<const std::span<char>> buffers);
 Transfer read_into(const Socket& socket, std::span<char> buffer);
+// Fills the buffer as read_into() does, and leaves the bytes to the next read.
+Transfer peek_into(const Socket& socket, std::span<char> buffer);
 // Writes the pieces in order with one system call: at most kMaxPieces pieces, and possibly only
 // part of the bytes. The process must ignore SIGPIPE.
 Transfer write_from(const Socket& socket, std::span<const std::string_view> pieces);
@@ -127,6 +130,9 @@ std::string peer_address(const Socket& socket);
 // Returns what a peer_address() shows of the peer's machine: an IPv4 address, the first 64 bits of
 // an IPv6 address, since one machine may use all addresses below them, or "unix".
 std::string network_of(std::string_view peer);
+
+// Returns the host of a peer_address(). Nothing: it is a unix socket or unknown.
+std::optional<NumericHost> host_of(std::string_view peer);
 
 // True if the peer has ended its output or the connection is lost. A peer that has closed the
 // connection looks like a peer that still reads. One system call.

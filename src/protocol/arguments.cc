@@ -31,12 +31,13 @@ bool ArgumentCursor::separator() {
   return true;
 }
 
-bool ArgumentCursor::read(std::uint64_t& value) {
+// Each command reads numbers: no call is left in these.
+[[gnu::flatten]] bool ArgumentCursor::read(std::uint64_t& value) {
   skip_spaces(rest_);
   return take(rest_, value) && at_field_end();
 }
 
-bool ArgumentCursor::read(std::uint32_t& value) {
+[[gnu::flatten]] bool ArgumentCursor::read(std::uint32_t& value) {
   skip_spaces(rest_);
   return take(rest_, value) && at_field_end();
 }
@@ -122,6 +123,12 @@ bool ArgumentCursor::read(JobIds& value) {
     if (value.count++ == JobIds::kMost || !read(id)) return false;
   } while (separator());
   return true;
+}
+
+bool ArgumentCursor::read(FilterText& value) {
+  JobFilter filter;
+  value.text = std::exchange(rest_, {});
+  return parse_filters(value.text, filter);
 }
 
 bool ArgumentCursor::read(TagText& value) {

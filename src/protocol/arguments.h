@@ -5,8 +5,8 @@
 //
 // Grammar: fields are separated by one space; a number may be preceded by more. Numbers are decimal
 // digits and nothing else; a number that its type cannot hold is malformed. The line may end before
-// a field that is a std::optional, and before tags. Nothing may follow the last field. [notes:
-// Lines and bodies]
+// a field that is a std::optional, and before tags or filters. Nothing may follow the last field.
+// [notes: Lines and bodies]
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "engine/job_filter.h"
 #include "engine/policy.h"
 #include "engine/types.h"
 
@@ -85,6 +86,12 @@ struct TagText {
   std::string_view text;
 };
 
+// The filters of a list of jobs, as text that parse_filters() accepts; empty: none. It refers to
+// the line and is valid as long as the line is.
+struct FilterText {
+  std::string_view text;
+};
+
 // The key of a policy and a value that it can have, or kNoPolicyValue. The value refers to the line
 // and is valid as long as the line is.
 struct PolicySetting {
@@ -99,6 +106,13 @@ bool parse_tags(std::string_view text, JobTags& tags);
 
 // The tags of a line that was parsed.
 JobTags tags_of(const TagText& tags);
+
+// The filters that the text names, with one space between. False: one of them is malformed. The
+// tags of the filter refer to the text. [extension: list-jobs with filters]
+bool parse_filters(std::string_view text, JobFilter& filter);
+
+// The filters of a line that was parsed.
+JobFilter filter_of(const FilterText& filters);
 
 // One of the words of `Words::kWords`, with its value from `Words::kValues`.
 template <class Words>
@@ -140,6 +154,7 @@ class ArgumentCursor {
   bool read(Milliseconds& value);
   bool read(JobIds& value);
   bool read(TagText& value);
+  bool read(FilterText& value);
   bool read(PolicySetting& value);
   bool read(PriorityAndDelay& value) {
     return read(value.priority) && separator() && read(value.delay);
@@ -179,7 +194,8 @@ template <class T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 // The line may end before the field.
 template <class T>
-inline constexpr bool kMayBeMissing = kIsOptional<T> || std::is_same_v<T, TagText>;
+inline constexpr bool kMayBeMissing =
+    kIsOptional<T> || std::is_same_v<T, TagText> || std::is_same_v<T, FilterText>;
 
 template <auto Member>
 struct Field {
@@ -246,6 +262,10 @@ constexpr std::string_view describe(const TagText*) {
   return "words with spaces between: idp:<key>[:<seconds>], con:<key>[:<limit>], grp:<group>, "
          "aft:<group>, "
          "max:<attempts>[:<dead>], ttl:<seconds>";
+}
+constexpr std::string_view describe(const FilterText*) {
+  return "filters with a space between: body:<text>, age><seconds>, age<<seconds>, pri><pri>, "
+         "pri<<pri>, failures><count>, tag:<name>:<value>";
 }
 constexpr std::string_view describe(const PolicySetting*) {
   return "key of a policy, and its value or -";

@@ -29,8 +29,13 @@ struct Text {
   std::string_view text;
 };
 
+// A list of texts that never have quotes in YAML, and no comma. Not in a table.
+struct List {
+  std::span<const std::string> texts;
+};
+
 // A time is shown in seconds.
-using Value = std::variant<std::uint64_t, bool, Duration, Decimal, Plain, Text>;
+using Value = std::variant<std::uint64_t, bool, Duration, Decimal, Plain, Text, List>;
 
 // `seconds.microseconds`, in YAML and in JSON.
 std::string seconds_text(Duration value);
@@ -51,6 +56,8 @@ class BlockSink {
   // the next page of the list begins; 0: this page is the last.
   virtual void begin_table([[maybe_unused]] const Columns& columns) {}
   virtual void row([[maybe_unused]] std::span<const Value> values) {}
+  // Of a filtered list, before end_table(): how many items it has looked at for this page.
+  virtual void looked_at([[maybe_unused]] std::uint64_t items) {}
   virtual void end_table([[maybe_unused]] std::uint64_t next) {}
 
  protected:

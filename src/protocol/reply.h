@@ -33,6 +33,7 @@ inline constexpr std::string_view kMoved = "MOVED";
 inline constexpr std::string_view kNotDraining = "NOT_DRAINING";
 inline constexpr std::string_view kNotFound = "NOT_FOUND";
 inline constexpr std::string_view kNotIgnored = "NOT_IGNORED";
+inline constexpr std::string_view kNotReloaded = "NOT_RELOADED";
 inline constexpr std::string_view kOutOfMemory = "OUT_OF_MEMORY";
 inline constexpr std::string_view kPaused = "PAUSED";
 inline constexpr std::string_view kReleased = "RELEASED";

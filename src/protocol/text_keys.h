@@ -17,8 +17,8 @@ inline constexpr auto kTextMembers = std::to_array<std::string_view>(
      "cluster-leader", "cluster-nodes", "idempotency-key", "concurrency-key", "group",
      "after-group", "dead", "dead-from", "expired"});
 
-inline constexpr auto kTextColumns =
-    std::to_array<std::string_view>({"name", "address", "role", "used", "watched"});
+inline constexpr auto kTextColumns = std::to_array<std::string_view>(
+    {"name", "address", "role", "used", "watched", "dead-from", "tls-name"});
 
 constexpr bool is_text_member(std::string_view key) {
   return std::ranges::find(kTextMembers, key) != kTextMembers.end();

@@ -154,6 +154,7 @@ class YamlLine {
     yaml_.append(part);
   }
   void append_text(std::string_view text);
+  void append_list(List list);
 
   std::string& yaml_;
   char line_[256];
@@ -166,7 +167,8 @@ void YamlLine::append(const Value& value) {
                         [this](Duration seconds) { append(seconds_text(seconds)); },
                         [this](Decimal decimal) { append(decimal.digits); },
                         [this](Plain plain) { append(plain.text); },
-                        [this](Text text) { append_text(text.text); }},
+                        [this](Text text) { append_text(text.text); },
+                        [this](List list) { append_list(list); }},
              value);
 }
 
@@ -175,6 +177,15 @@ void YamlLine::append_text(std::string_view text) {
   append('"');
   append(text);
   append('"');
+}
+
+void YamlLine::append_list(List list) {
+  append('[');
+  for (std::size_t i = 0; i < list.texts.size(); ++i) {
+    if (i > 0) append(", "sv);
+    append(std::string_view(list.texts[i]));
+  }
+  append(']');
 }
 
 }  // namespace
@@ -239,7 +250,9 @@ void YamlBlock::row(std::span<const Value> values) {
 }
 
 void YamlBlock::end_table(std::uint64_t next) {
-  yaml_.insert(begin_, "- next " + std::to_string(next) + "\n");
+  std::string line = "- next " + std::to_string(next);
+  if (looked_) line.append(" looked ").append(std::to_string(*looked_));
+  yaml_.insert(begin_, line.append("\n"));
 }
 
 std::string yaml_of(const Block& block) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,9 +26,10 @@ void append_yaml_item(std::string_view name, std::string& yaml);
 
 // Appends a block to a text:
 //   key: value               a member; a Text that is not plain YAML is in quotes and contains no
-//                            quote, backslash or line end
+//                            quote, backslash or line end; a List is [a, b]
 //   - name                   an item
-//   - next N, - columns, …   a table: a line for `next`, one for the columns, one for each row
+//   - next N, - columns, …   a table: a line for `next`, one for the columns, one for each row; of
+//                            a filtered list the first line is `- next N looked N`
 class YamlBlock final : public BlockSink {
  public:
   // `yaml` outlives the object. Only the object changes it until the block is complete.
@@ -37,12 +39,14 @@ class YamlBlock final : public BlockSink {
   void item(std::string_view name) override { append_yaml_item(name, yaml_); }
   void begin_table(const Columns& columns) override;
   void row(std::span<const Value> values) override;
+  void looked_at(std::uint64_t items) override { looked_ = items; }
   // O(block): the first line is known last.
   void end_table(std::uint64_t next) override;
 
  private:
   std::string& yaml_;
   std::size_t begin_;  // after kYamlBegin
+  std::optional<std::uint64_t> looked_;
 };
 
 std::string yaml_of(const Block& block);

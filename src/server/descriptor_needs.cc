@@ -30,8 +30,11 @@ std::uint64_t most_of_http(const Settings& settings) {
 std::uint64_t most_descriptors(const Settings& settings) {
   const bool has_tls = std::ranges::any_of(
       settings.listeners, [](const Listen& listen) { return listen.tls.enabled(); });
+  const bool has_proxies = std::ranges::any_of(
+      settings.listeners, [](const Listen& listen) { return !listen.proxies.empty(); });
   return kOwn + settings.connections + serving::HeldConnections::kMost +
-         (has_tls ? std::uint64_t{settings.handshakes} : 0) + most_of_http(settings);
+         (has_tls ? std::uint64_t{settings.handshakes} : 0) +
+         (has_proxies ? std::uint64_t{settings.handshakes} : 0) + most_of_http(settings);
 }
 
 }  // namespace tubed::server

@@ -174,7 +174,8 @@ bool Lifecycle::complete_tick() {
 // Step 4, early.
 void Lifecycle::stop_now(std::string_view reason) {
   stop_clients();
-  if (phase_ >= Phase::closed) return;  // the loop ends already
+  if (ended_ || phase_ == Phase::failed) return;  // the loop ends already
+  if (phase_ == Phase::closed) os::exit_now(exit_code_);
   if (phase_ == Phase::closing) {
     // No client waits for a reply. Without its mark of an orderly stop the log is as after a crash.
     const bool durable = service_.log().durable() == service_.log().appended();
@@ -191,7 +192,7 @@ void Lifecycle::stop_now(std::string_view reason) {
   clients_.close_all("stopped");
 }
 
-// Steps 4 and 5: no client is left, so every job that was reserved goes back to its tube.
+// Step 4: no client is left, so every job that was reserved goes back to its tube.
 void Lifecycle::close_log() {
   while (service_.next_deadlines().closing) service_.begin_tick(service_.tick_time());
   report_lost_jobs();
@@ -201,8 +202,15 @@ void Lifecycle::close_log() {
   stop_timer_.arm(settings_.shutdown_timeout);
   service_.log().close([this] {
     phase_ = Phase::closed;
-    loop_.stop();
+    if (!closed_) return end();
+    closed_([this] { end(); });
   });
+}
+
+// Step 6.
+void Lifecycle::end() {
+  ended_ = true;
+  loop_.stop();
 }
 
 // A test suite wants its jobs to be lost.

@@ -13,10 +13,11 @@
 //      once, and until then other clients could still get an answer.
 //   4. When no client is left, or shutdown_timeout has passed, or a second signal has arrived, all
 //      clients and then the log are closed, which writes everything.
-//   5. When the log is closed, the loop ends.
+//   5. When the log is closed, what is kept besides the log is written (on_closed()).
+//   6. The loop ends.
 //
-// While the log is closed (step 4) a second signal, or shutdown_timeout once more, ends the process
-// at once; the exit code says whether every acknowledged change is durable.
+// In steps 4 and 5 a second signal, or shutdown_timeout once more, ends the process at once; the
+// exit code says whether every acknowledged change is durable.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ enum class Phase : std::uint8_t {
   serving,   // draining or not (Service::draining())
   stopping,  // steps 1 to 3
   closing,   // every client is closed and no fact follows; the log is being closed
-  closed,    // the log is closed, and the loop ends
+  closed,    // the log is closed: steps 5 and 6
   failed,    // the log has failed: nothing may be acknowledged, and the loop ends
 };
 
@@ -82,6 +83,10 @@ class Lifecycle {
   using HandOver = std::function<bool(std::function<void()> done)>;
   void on_hand_over(HandOver hand_over) { hand_over_ = std::move(hand_over); }
 
+  // A function for step 5, which calls `done` at its end.
+  using Closed = std::function<void(std::function<void()> done)>;
+  void on_closed(Closed closed) { closed_ = std::move(closed); }
+
   // Continues a drain or a stop after every client of this tick was served. True if clients are
   // dirty again.
   bool complete_tick();
@@ -99,6 +104,7 @@ class Lifecycle {
   void finish_silent();
   void stop_now(std::string_view reason);
   void close_log();
+  void end();
   void report_lost_jobs() const;
 
   loop::Loop& loop_;
@@ -111,6 +117,8 @@ class Lifecycle {
   ServiceNotifier& notifier_;
   Phase phase_ = Phase::serving;
   HandOver hand_over_;
+  Closed closed_;
+  bool ended_ = false;  // step 6
   bool handing_over_ = false;
   int exit_code_ = 0;
   bool stop_requested_ = false;

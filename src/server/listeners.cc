@@ -157,10 +157,11 @@ class Opener {
 
   // Clients would find a listener without authentication in its place, or no listener.
   static Error not_passed_on(const Listen& listen, const std::vector<std::string>& addresses) {
-    return Error{fmt::format(
-        "{} has tls, auth or role and is not among the sockets that were passed on ({}): see "
-        "ListenStream= in systemctl cat {}",
-        to_string(listen), fmt::join(addresses, " "), kTlsUnit)};
+    return Error{
+        fmt::format("{} has tls, auth, role or proxy_protocol and is not among the sockets that "
+                    "were passed on ({}): see "
+                    "ListenStream= in systemctl cat {}",
+                    to_string(listen), fmt::join(addresses, " "), kTlsUnit)};
   }
 
   std::vector<OpenListener> take() { return std::exchange(listeners_, {}); }
@@ -224,7 +225,8 @@ Result<void> check_client_socket(const Settings& settings, const std::string& ad
     return {};
   return Error{fmt::format(
       "{} was passed on, and no [[listen]] has this address: its clients could do everything, "
-      "which tls, auth, roles or tokens limit elsewhere; give it a [[listen]], or see "
+      "which tls, auth, roles, tokens or proxy_protocol limit elsewhere; give it a [[listen]], or "
+      "see "
       "ListenStream= in systemctl cat {}",
       address, kTcpUnit)};
 }
@@ -249,25 +251,34 @@ Result<void> check_http_socket(const Settings& settings, const std::string& addr
 
 }  // namespace
 
-// One listening socket of clients: turns what it accepts into channels.
-class Listeners::ClientListener final : public loop::ListenerOwner, public loop::TlsOwner {
+// One listening socket of clients: turns what it accepts into channels. A connection of a proxy
+// passes through ProxyHeaders, and a connection with TLS through TlsHandshakes.
+class Listeners::ClientListener final : public loop::ListenerOwner,
+                                        public loop::ProxyOwner,
+                                        public loop::TlsOwner {
  public:
   ClientListener(Listeners& all, OpenListener opened)
       : all_(all),
         loop_(all.loop_),
         host_(all.host_),
         handshakes_(all.handshakes_),
+        headers_(all.headers_),
         info_(std::move(opened.info)),
         listen_(std::move(opened.listen)),
+        proxy_networks_(proxy_networks(listen_)),
         tls_(std::move(opened.tls)),
         listener_(all.loop_, std::move(opened.socket), std::move(opened.path), refusal(), *this) {}
-  ~ClientListener() { handshakes_.forget(*this); }
+  ~ClientListener() {
+    headers_.forget(*this);
+    handshakes_.forget(*this);
+  }
 
   const ListenerInfo& info() const { return info_; }
   const os::Socket& socket() const { return listener_.socket(); }
   const Listen& listen() const { return listen_; }
   void apply(const Listen& listen, access::TlsPointer tls) {
     listen_ = listen;
+    proxy_networks_ = proxy_networks(listen);
     tls_ = std::move(tls);
     listener_.set_refusal(refusal());
   }
@@ -284,13 +295,44 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
       if (admittance == Admittance::full) os::send_refusal(socket, refusal());
       return all_.hold(std::move(socket));
     }
+    if (listen_.proxies.empty()) return open(std::move(socket), {});
+    std::string address = os::peer_address(socket);
+    if (address == "?") return;  // reset before it was accepted, as by a health check
+    if (!is_proxy(address)) {
+      host_.on_not_a_proxy(address);
+      return all_.hold(std::move(socket));
+    }
+    if (!headers_.begin(std::move(socket), std::move(address), *this)) not_watched();
+  }
+
+  bool is_proxy(const std::string& address) const {
+    // Only processes that may connect to the path have this address.
+    if (listen_.kind == Listen::Kind::unix_socket) return true;
+    const auto host = os::host_of(address);
+    return host && std::ranges::any_of(proxy_networks_, [&](const Network& network) {
+             return contains(network, *host);
+           });
+  }
+
+  void on_proxied(os::Socket socket, loop::ProxiedClient client) override {
+    const Admittance admittance = host_.admits_connection();
+    if (admittance == Admittance::admitted) return open(std::move(socket), std::move(client));
+    if (admittance == Admittance::full) os::send_refusal(socket, refusal());
+    all_.hold(std::move(socket));
+  }
+  void on_header_failed(const std::string& address, std::string_view reason) override {
+    host_.on_header_failed(address, reason);
+  }
+
+  // `proxied`: what a proxy has reported of the client.
+  void open(os::Socket socket, loop::ProxiedClient proxied) {
     if (tls_ != nullptr) {
-      if (!handshakes_.begin(std::move(socket), tls_, *this)) not_watched();
+      if (!handshakes_.begin(std::move(socket), tls_, *this, std::move(proxied))) not_watched();
       return;
     }
     serving::ConnectionOrigin origin{.listen = listen_};
     if (listen_.auth == AuthMode::peer) origin.process = os::peer_credentials(socket);
-    auto channel = loop::open_channel(loop_, std::move(socket), info_);
+    auto channel = loop::open_channel(loop_, std::move(socket), info_, std::move(proxied));
     if (channel == nullptr) return not_watched();
     host_.on_connection(std::move(channel), origin);
   }
@@ -319,9 +361,11 @@ class Listeners::ClientListener final : public loop::ListenerOwner, public loop:
   loop::Loop& loop_;
   ConnectionHost& host_;
   loop::TlsHandshakes& handshakes_;
+  loop::ProxyHeaders& headers_;
   ListenerInfo info_;
   Listen listen_;
-  access::TlsPointer tls_;  // for the connections to come
+  std::vector<Network> proxy_networks_;  // of `listen_`
+  access::TlsPointer tls_;               // for the connections to come
   loop::Listener listener_;
 };
 
@@ -332,6 +376,7 @@ Listeners::Listeners(loop::Loop& loop, os::Log& log, ConnectionHost& host,
       host_(host),
       admin_http_(admin_http),
       handshakes_(loop),
+      headers_(loop),
       held_timer_(loop, [this] { close_held(); }) {}
 
 Listeners::~Listeners() = default;

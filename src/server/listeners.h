@@ -18,6 +18,7 @@
 #include "http/admin_http.h"
 #include "loop/channel.h"
 #include "loop/listener.h"
+#include "loop/proxy_headers.h"
 #include "loop/tls_handshakes.h"
 #include "os/log.h"
 #include "os/service_manager.h"
@@ -44,6 +45,10 @@ class ConnectionHost {
   virtual void on_accept_error(const std::string& reason, std::uint64_t refused) = 0;
   // A connection from `address` was closed before its TLS handshake was done.
   virtual void on_handshake_failed(const std::string& address, std::string_view reason) = 0;
+  // A connection from the proxy `address` was closed before its PROXY header was complete.
+  virtual void on_header_failed(const std::string& address, std::string_view reason) = 0;
+  // A connection was closed because `address` is not a proxy of its listener.
+  virtual void on_not_a_proxy(const std::string& address) = 0;
 
  protected:
   ~ConnectionHost() = default;
@@ -73,9 +78,12 @@ class Listeners {
   // "127.0.0.1:37797".
   std::string client_addresses() const;
 
-  // Applies TCP options, TLS, authentication and roles to later connections.
+  // Applies TCP options, TLS, authentication, roles and proxies to later connections.
   void apply(const Settings& settings, const std::vector<access::TlsPointer>& tls);
-  void set_handshake_limits(const loop::HandshakeLimits& limits) { handshakes_.set_limits(limits); }
+  void set_handshake_limits(const loop::HandshakeLimits& limits) {
+    handshakes_.set_limits(limits);
+    headers_.set_limits(limits);
+  }
   // Removes from `settings`, the keys that need a restart, addresses that a unit of systemd sets,
   // and logs the command that changes each of them.
   void advise_units(std::vector<std::string>& settings) const;
@@ -104,6 +112,7 @@ class Listeners {
   ConnectionHost& host_;
   http::AdminHttp& admin_http_;
   loop::TlsHandshakes handshakes_;
+  loop::ProxyHeaders headers_;
   std::vector<std::unique_ptr<ClientListener>> clients_;
   std::vector<Inherited> inherited_;
   serving::HeldConnections held_;

@@ -6,8 +6,8 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "config/reload.h"
 #include "node/node_directory.h"
 #include "os/clock.h"
 #include "os/exit_codes.h"
@@ -41,11 +41,15 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
       admin_http_(loop, log, service_, *this),
       listeners_(loop, log, *this, admin_http_),
       authenticator_(loop, log, service_, clients_, scheduler_),
-      http_api_(loop, service_, clients_, scheduler_, authenticator_),
+      http_api_(loop, log, service_, clients_, scheduler_, authenticator_),
       notifier_(loop, [this] { return status_line(service_, lifecycle_, clients_.count()); }),
-      lifecycle_(loop, log, service_, settings_, clients_, scheduler_, listeners_, notifier_) {
+      lifecycle_(loop, log, service_, settings_, clients_, scheduler_, listeners_, notifier_),
+      reload_timer_(loop, [this] { this->reload(); }),
+      watched_(loop, log, [this](access::WatchedFiles kind) { watched_files_changed(kind); }) {
   service_.set_host(*this);
   admin_http_.set_site(http_api_);
+  lifecycle_.on_closed(
+      [this](std::function<void()> done) { http_api_.history().close(std::move(done)); });
   clients_.on_refused(
       [this](std::unique_ptr<loop::Channel> channel) { listeners_.hold(std::move(channel)); });
   apply(settings);
@@ -101,16 +105,27 @@ Result<void> Server::recover() {
                                  "jobs are lost when the server ends; -b DIR or "
                                  "journal.directory keeps them"}});
     }
+    open_history();
     return {};
   }
   // Recovery may be interrupted anywhere: the next start completes its changes.
   const loop::ExitAtSignal exit_at_signal({SIGTERM, SIGINT});
-  if (cluster_ != nullptr) return cluster_->start();
+  if (cluster_ != nullptr) {
+    TRY(cluster_->start());
+    open_history();
+    return {};
+  }
   TRY(node::refuse_node(settings_.journal_directory));
   test_wall_offset_ = test_wall_offset(service_.now());
   serving::JournalOwnerHost& host = *this;
   journal_ = TRY(serving::JournalOwner::open(loop_, log_, settings_, service_, host));
+  open_history();
   return {};
+}
+
+// The history is shown by HTTP only.
+void Server::open_history() {
+  if (admin_http_.is_listening()) http_api_.history().open(settings_.journal_directory);
 }
 
 Duration Server::wall_offset() const {
@@ -129,6 +144,8 @@ Result<void> Server::begin_test_mode() {
 
 int Server::run() {
   notifier_.ready();
+  // Now, because the limits of inotify are those of the user that the process has become.
+  watched_.watch(settings_);
   loop_.run();
   if (lifecycle_.phase() != Phase::failed) {
     log_.info("stopped");
@@ -152,6 +169,15 @@ void Server::drain_requested(commands::Service& /*service*/, bool draining, Sess
 
 commands::Authentication Server::authenticate(std::string_view token, SessionId session) {
   return authenticator_.authenticate(token, session);
+}
+
+// The reload runs in the next iteration of the loop: it may close clients, which must not happen
+// while one of them runs. All clients that ask until then share it.
+std::optional<commands::ReloadResult> Server::reload_requested(SessionId client) {
+  if (lifecycle_.stopping()) return commands::ReloadResult{.refusal = "the server is stopping"};
+  if (reload_clients_.empty()) reload_timer_.arm({});
+  reload_clients_.push_back(client);
+  return std::nullopt;
 }
 
 void Server::audit(const commands::AuditEvent& event) {
@@ -192,6 +218,20 @@ void Server::on_handshake_failed(const std::string& address, std::string_view re
   service_.counters().count(stats::Counter::failed_handshake);
   log_.limited(Log::Level::info, service_.tick_time(), "TLS handshake failed",
                {{"address", address}, {"reason", reason}});
+}
+
+void Server::on_header_failed(const std::string& address, std::string_view reason) {
+  scheduler_.begin_tick();
+  service_.counters().count(stats::Counter::failed_handshake);
+  log_.limited(Log::Level::info, service_.tick_time(), "PROXY header failed",
+               {{"address", address}, {"reason", reason}});
+}
+
+void Server::on_not_a_proxy(const std::string& address) {
+  scheduler_.begin_tick();
+  service_.counters().count(stats::Counter::refused_connection);
+  log_.limited(Log::Level::warning, service_.tick_time(),
+               "connection refused: not from a proxy of proxy_protocol", {{"address", address}});
 }
 
 void Server::on_accept_error(const std::string& reason, std::uint64_t refused) {
@@ -236,7 +276,7 @@ void Server::apply(const Settings& settings) {
 void Server::apply(access::AccessFiles files) {
   for (const std::string& line : complaints(files, os::wall_time()))
     log_.warning("check the access files", {{"reason", line}});
-  authenticator_.apply(settings_.roles, std::move(files.identities));
+  authenticator_.apply(settings_.roles, files.identities);
   access_ = std::move(files);
   service_.counters().set_certificate_expiry(access::first_expiry(access_));
   listeners_.apply(settings_, access_.listeners);
@@ -250,16 +290,25 @@ void Server::set_limits() {
   service_.set_patterns(settings_.policies);
 }
 
-void Server::not_reloaded(const std::string& reason) {
-  log_.error("not reloaded", {{"reason", reason}});
-  notifier_.reloaded("not reloaded: " + reason);
+// A reload, by a signal or for the clients that have asked for it, which get its result afterwards.
+void Server::reload() {
+  if (lifecycle_.stopping()) return;  // the stop has answered the clients
+  begin_tick();
+  commands::ReloadResult result = reload_all();
+  reload_timer_.disarm();
+  for (const SessionId session : std::exchange(reload_clients_, {})) {
+    // The session may have closed, and its id may belong to another client.
+    serving::Client* client = clients_.find(session);
+    if (client == nullptr || !client->conversation().awaits_reload()) continue;
+    client->conversation().reloaded(result);
+    scheduler_.mark_dirty(*client);
+  }
+  if (result.refusal.empty()) needs_restart_ = std::move(result.needs_restart);
 }
 
-// A reload: reads the settings, applies the settings that can change while the server runs, and
-// logs which have changed and which need a restart. After an error nothing changes.
-void Server::reload() {
-  if (lifecycle_.stopping()) return;
-  begin_tick();
+// Reads the settings, applies the settings that can change while the server runs, and logs which
+// have changed and which need a restart. After an error nothing changes.
+commands::ReloadResult Server::reload_all() {
   notifier_.reloading();
   auto fresh = reload_();
   if (!fresh) return not_reloaded(fresh.error().message);
@@ -274,14 +323,56 @@ void Server::reload() {
   }
   apply(plan.next);
   apply(std::move(*files));
-  log_.info("reloaded", {{"changed", plan.changed.empty() ? "nothing" : joined(plan.changed)},
-                         {"note", "flags and the environment are read only at a start"}});
-  listeners_.advise_units(plan.needs_restart);
-  if (!plan.needs_restart.empty()) {
-    log_.warning("needs a restart", {{"settings", joined(plan.needs_restart)}});
-  }
+  watched_.watch(settings_);
+  log_reload(plan);
   if (service_.draining()) lifecycle_.drain_settings_changed();
   notifier_.reloaded("");
+  return {.changed = std::move(plan.changed),
+          .needs_restart = std::move(plan.needs_restart),
+          .refusal = {}};
+}
+
+// Clients can cause any number of reloads: for them, lines that say nothing new are bounded or left
+// out.
+void Server::log_reload(const ReloadPlan& plan) {
+  const bool by_client = !reload_clients_.empty();
+  const std::string changed = plan.changed.empty() ? "nothing" : joined(plan.changed);
+  const char* const note = "flags and the environment are read only at a start";
+  if (by_client && plan.changed.empty()) {
+    log_.limited(Log::Level::info, service_.tick_time(), "reloaded",
+                 {{"changed", changed}, {"note", note}});
+  } else {
+    log_.info("reloaded", {{"changed", changed}, {"note", note}});
+  }
+  if (by_client && plan.needs_restart == needs_restart_) return;
+  std::vector<std::string> needs_restart = plan.needs_restart;
+  listeners_.advise_units(needs_restart);
+  if (!needs_restart.empty())
+    log_.warning("needs a restart", {{"settings", joined(needs_restart)}});
+}
+
+commands::ReloadResult Server::not_reloaded(std::string reason) {
+  if (reload_clients_.empty()) {
+    log_.error("not reloaded", {{"reason", reason}});
+  } else {
+    log_.limited(Log::Level::error, service_.tick_time(), "not reloaded", {{"reason", reason}});
+  }
+  notifier_.reloaded("not reloaded: " + reason);
+  return {.refusal = std::move(reason)};
+}
+
+// Of the files that the settings in force name. The settings themselves are not read.
+void Server::watched_files_changed(access::WatchedFiles kind) {
+  if (lifecycle_.stopping()) return;
+  begin_tick();
+  auto files = access::reload_access_files(settings_, access_, kind);
+  if (!files) return watched_.refused(kind, files.error().message);
+  const std::vector<std::string> changed = access::changed_files(access_, *files);
+  const bool was_refused = watched_.accepted(kind);
+  if (changed.empty() && !was_refused) return;
+  if (!changed.empty()) apply(std::move(*files));
+  log_.info("reloaded", {{"changed", changed.empty() ? "nothing" : joined(changed)},
+                         {"note", "the files have changed"}});
 }
 
 }  // namespace tubed::server

@@ -15,11 +15,13 @@
 
 #include "access/authenticator.h"
 #include "commands/service.h"
+#include "config/reload.h"
 #include "config/settings.h"
 #include "http/admin_http.h"
 #include "http/http_api.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
+#include "loop/timer.h"
 #include "node/cluster_mode.h"
 #include "os/log.h"
 #include "os/service_manager.h"
@@ -28,6 +30,7 @@
 #include "server/service_notifier.h"
 #include "server/status.h"
 #include "server/test_server.h"
+#include "server/watched_access.h"
 #include "serving/clients.h"
 #include "serving/heap_trimmer.h"
 #include "serving/journal_owner.h"
@@ -83,6 +86,7 @@ class Server final : public serving::TickHost,
   bool serves() override { return cluster_ == nullptr || cluster_->serves(); }
   void drain_requested(commands::Service& service, bool draining, SessionId client) override;
   commands::Authentication authenticate(std::string_view token, SessionId session) override;
+  std::optional<commands::ReloadResult> reload_requested(SessionId client) override;
   void audit(const commands::AuditEvent& event) override;
   commands::ClientDetails describe_client(SessionId session) override;
   void flush_requested() override { scheduler_.log_advanced(); }
@@ -96,16 +100,22 @@ class Server final : public serving::TickHost,
   void on_connection(std::unique_ptr<loop::Channel> channel,
                      const serving::ConnectionOrigin& origin) override;
   void on_handshake_failed(const std::string& address, std::string_view reason) override;
+  void on_header_failed(const std::string& address, std::string_view reason) override;
+  void on_not_a_proxy(const std::string& address) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
   void begin_tick() override { scheduler_.begin_tick(); }
   std::string_view unready() const override;
   std::string_view not_leader() const override;
 
+  void open_history();
   void apply(const Settings& settings);
   void apply(access::AccessFiles files);
   void set_limits();
   void reload();
-  void not_reloaded(const std::string& reason);
+  commands::ReloadResult reload_all();
+  void log_reload(const ReloadPlan& plan);
+  commands::ReloadResult not_reloaded(std::string reason);
+  void watched_files_changed(access::WatchedFiles kind);
 
   loop::Loop& loop_;
   os::Log& log_;
@@ -127,6 +137,10 @@ class Server final : public serving::TickHost,
   std::unique_ptr<TestServer> test_;  // null outside of test mode
   Duration test_wall_offset_{};       // of the journal in test mode
   std::vector<std::unique_ptr<loop::Signal>> signals_;
+  std::vector<SessionId> reload_clients_;   // of the pending reload; some may have left
+  loop::Timer reload_timer_;                // armed while a client has asked for a reload
+  std::vector<std::string> needs_restart_;  // keys, as of the last reload
+  WatchedAccess watched_;
 };
 
 }  // namespace tubed::server

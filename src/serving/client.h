@@ -68,6 +68,8 @@ class Client final : public loop::ChannelOwner {
 
   // The address of the client, for the log.
   std::string address() const { return channel_->peer(); }
+  // The name of its certificate that a proxy has reported, for the log; empty: none.
+  std::string tls_name() const { return channel_->tls_name(); }
 
   // Sends the replies that are durable, until the kernel takes no more. True if it took something.
   // O(bytes sent).

@@ -54,7 +54,9 @@ void Clients::close_done(Client& client) {
   }
   if (!client.conversation().is_foreign()) return close(client, "done");
   log_.limited(Log::Level::warning, service_.tick_time(), "closing a client",
-               {{"address", os::peer_word(client.address())}, {"reason", "it speaks HTTP or TLS"}});
+               {{"address", os::peer_word(client.address())},
+                Log::optional("tls_name", client.tls_name()),
+                {"reason", "it speaks HTTP or TLS"}});
   close(client, "foreign_protocol");
 }
 
@@ -83,6 +85,7 @@ commands::ClientDetails Clients::describe(SessionId session) const {
   const Client* client = find(session);
   if (client == nullptr) return {};
   return {.address = os::peer_word(client->address()),
+          .tls_name = client->tls_name(),
           .idle = service_.tick_time() - client->timeouts.last_active};
 }
 

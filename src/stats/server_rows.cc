@@ -280,7 +280,8 @@ constexpr Row<ServerState> kOwn[] = {
     counted<Counter::client_foreign>("tubed_closed_clients_total", "reason=\"foreign_protocol\""),
     counted<Counter::failed_handshake>(
         "tubed_failed_handshakes_total", "",
-        "TLS connections that were closed before their handshake was done."),
+        "Connections that were closed before their TLS handshake was done, or their PROXY header "
+        "was complete."),
     counted<Counter::unauthorized>("tubed_unauthorized_total", "",
                                    "Wrong tokens, and commands before a right token."),
     counted<Counter::denied>("tubed_denied_commands_total", "",

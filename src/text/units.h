@@ -61,6 +61,9 @@ std::optional<Quantity<Number>> parse_quantity(std::string_view text,
   return Quantity<Number>{text.starts_with('-') ? Range::min() : Range::max(), false};
 }
 
+// Returns a time as its two largest units: "25s", "1m25s", "2h05m", "3d04h".
+std::string time_in_words(std::uint64_t seconds);
+
 // Returns the number in the largest unit that divides it: "64KiB", "90s", "0".
 std::string quantity_text(std::int64_t number, std::span<const QuantityUnit> units);
 

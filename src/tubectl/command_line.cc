@@ -44,11 +44,11 @@ constexpr std::string_view kOverview =
 before the subcommand may also come after it.
 
 examples:
-  tubectl put -t mail 'to: ada'               # prints the job's id
-  tubectl tubes                               # what is where, and how fast it moves
-  tubectl reserve -t mail --delete            # prints a job's body, and deletes the job
-  tubectl work -t mail -j 4 -- ./send-mail    # a command for each job
-  tubectl top                                 # a live view
+  tubectl put -t mail 'to: ada'             # prints the job's id
+  tubectl tubes                             # what is where, how fast it moves
+  tubectl reserve -t mail --delete          # prints a job and deletes it
+  tubectl work -t mail -j 4 -- ./send-mail  # a command for each job
+  tubectl top                               # a live view
   tubectl drain && tubectl wait-idle --draining    # before a deploy
 
 tubectl help SUBCOMMAND has more of each, and so has tubectl(1).)";
@@ -101,6 +101,7 @@ int print_help(const Subcommand& subcommand) {
                                    .description = subcommand.summary,
                                    .rows = rows,
                                    .defaults = defaults.get(),
+                                   .usage = subcommand.usage,
                                    .footer = subcommand.footer}));
 }
 

@@ -35,6 +35,11 @@ LineInput::LineInput(std::string name, os::Descriptor file)
     : name_(std::move(name)), file_(std::move(file)) {
   struct stat status {};
   stream_ = ::fstat(descriptor(), &status) != 0 || !S_ISREG(status.st_mode);
+  if (stream_) return;
+  // The shell may have read the beginning of standard input.
+  const auto begin = ::lseek(descriptor(), 0, SEEK_CUR);
+  bytes_ =
+      static_cast<std::uint64_t>(std::max<off_t>(status.st_size - std::max<off_t>(begin, 0), 0));
 }
 
 int LineInput::descriptor() const {
@@ -50,8 +55,15 @@ Result<bool> LineInput::read() {
     got = ::read(descriptor(), input_.data() + size, kPieceBytes);
   } while (got < 0 && errno == EINTR);
   input_.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  read_ += input_.size() - size;
   if (got < 0) return client::system_error(fmt::format("cannot read {}", name_));
   return got > 0;
+}
+
+std::optional<double> LineInput::part() const {
+  if (bytes_ == 0) return std::nullopt;
+  const auto left = static_cast<double>(input_.size() - taken_);
+  return (static_cast<double>(read_) - left) / static_cast<double>(bytes_);
 }
 
 void LineInput::drop_taken() {
@@ -63,6 +75,7 @@ Result<std::optional<LineInput::Line>> LineInput::next(std::size_t most) {
   TRY(drop_cut());
   std::size_t searched = 0;
   for (;;) {
+    if (ends_on_stop_ && client::stop_requested()) return std::optional<Line>();
     const std::string_view input = std::string_view(input_).substr(taken_);
     const auto end = input.find('\n', searched);
     if (end <= most || input.size() > most) {
@@ -73,6 +86,7 @@ Result<std::optional<LineInput::Line>> LineInput::next(std::size_t most) {
       return std::optional(Line{input.substr(0, too_long ? most : end), too_long});
     }
     searched = input.size();
+    if (ends_on_stop_ && !TRY(client::wait_for_input_or_stop(descriptor()))) continue;
     const auto more = TRY(read());
     if (more) continue;
     if (input_.empty()) return std::optional<Line>();

@@ -21,6 +21,10 @@ class LineInput {
   // "-" is standard input.
   static Result<LineInput> open(const std::string& path);
 
+  // Ends the input at a stop signal: next() then returns no line, though it may be waiting for one.
+  // Precondition: client::set_flag_on_stop_signals() was called.
+  void end_on_stop() { ends_on_stop_ = true; }
+
   struct Line {
     std::string_view text;  // without its line end; valid until the next call
     bool too_long =
@@ -35,6 +39,8 @@ class LineInput {
   std::uint64_t number() const { return number_; }
   // True if more input is available: next() will hardly wait.
   bool ready() const;
+  // How much of a regular file was returned, from 0 to 1; no value for other input.
+  std::optional<double> part() const;
   // True for input that can be read only once, such as a pipe.
   bool is_stream() const { return stream_; }
   // Passes the input after the last line to visit(), in pieces. It begins with the part of that
@@ -56,6 +62,9 @@ class LineInput {
   std::string name_;
   os::Descriptor file_;  // empty: standard input
   bool stream_;
+  bool ends_on_stop_ = false;
+  std::uint64_t bytes_ = 0;  // size of a regular file
+  std::uint64_t read_ = 0;   // bytes read
   std::string input_;
   std::size_t taken_ = 0;  // prefix of input_ that was returned
   bool cut_ = false;       // taken_ is within a line

@@ -44,6 +44,13 @@ Json stats_json(const client::StatsBlock& stats) {
 }
 
 Json job_json(const client::StatsBlock& job) {
+  Json object = stats_json(job);
+  object["id"] = job.count("id");  // in `stats`, the key id has text
+  if (std::string tags = tags_of(job); !tags.empty()) object["tags"] = std::move(tags);
+  return object;
+}
+
+std::string job_lines(const client::StatsBlock& job) {
   Json object{{"id", job.count("id")},
               {"tube", job.text("tube").value_or("")},
               {"state", job.text("state").value_or("")},
@@ -58,7 +65,7 @@ Json job_json(const client::StatsBlock& job) {
               {"buries", job.count("buries")},
               {"kicks", job.count("kicks")}};
   if (std::string tags = tags_of(job); !tags.empty()) object["tags"] = std::move(tags);
-  return object;
+  return aligned_lines(object);
 }
 
 std::string aligned_lines(const Json& object) {

@@ -15,13 +15,15 @@ using json::set_body;
 using json::to_base64;
 using json::to_line;
 
-// stats and stats-tube, with the keys of the server. Numbers and truth values are JSON numbers and
-// booleans.
+// stats, stats-tube and stats-job, with the keys of the server. Numbers and truth values are JSON
+// numbers and booleans.
 Json stats_json(const client::StatsBlock& stats);
-// stats-job, with the keys that tubectl uses throughout: id, tube, state, priority, age, delay,
-// ttr, time_left, reserves, timeouts, releases, buries, kicks.
+// stats_json() of stats-job, and `tags` as they are written in a put, if the job has any.
 Json job_json(const client::StatsBlock& job);
 // A line for each key, with aligned values, as text for users.
 std::string aligned_lines(const Json& object);
+// The lines of a job as text: id, tube, state, priority, age, delay, ttr, time_left, the counters,
+// and its tags. Scripts may read them.
+std::string job_lines(const client::StatsBlock& job);
 
 }  // namespace tubed::tubectl

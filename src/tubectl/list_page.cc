@@ -19,6 +19,13 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
+// The word after `name`; 0: it is not there, or is no number.
+std::uint64_t number_after(std::string_view name, const std::vector<std::string>& words) {
+  const auto found = std::ranges::find(words, name);
+  if (found == words.end() || found + 1 == words.end()) return 0;
+  return parse_number<std::uint64_t>(*(found + 1)).value_or(0);
+}
+
 }  // namespace
 
 std::optional<ListPage> read_page(std::string_view block) {
@@ -26,7 +33,8 @@ std::optional<ListPage> read_page(std::string_view block) {
   if (items.size() < 2) return std::nullopt;
   const auto first = words_of(items[0]);
   ListPage page;
-  page.next = first.empty() ? 0 : number_or_text(first.back()).number().value_or(0);
+  page.next = number_after("next", first);
+  page.looked = number_after("looked", first);
   page.columns = words_of(items[1]);
   for (std::size_t i = 2; i < items.size(); ++i) page.lines.push_back(words_of(items[i]));
   return page;

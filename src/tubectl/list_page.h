@@ -13,7 +13,8 @@
 namespace tubed::tubectl {
 
 struct ListPage {
-  std::uint64_t next = 0;  // 0: the last page
+  std::uint64_t next = 0;    // 0: the last page
+  std::uint64_t looked = 0;  // of a filtered list: at this number of jobs
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> lines;  // the words of each line; columns[i] names word i
 };

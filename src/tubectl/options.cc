@@ -28,7 +28,11 @@ Result<void> check_tube(std::string_view text) {
 
 Result<void> check_job_id(std::string_view text) {
   if (is_id_or_stdin(text)) return {};
-  return not_an_id(text);
+  Error error = not_an_id(text);
+  if (is_tube_name(text)) {
+    error.message += fmt::format("; the jobs of a tube: tubectl list {}", text);
+  }
+  return error;
 }
 
 Result<void> check_job_or_tube(std::string_view text) {

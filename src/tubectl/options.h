@@ -48,7 +48,7 @@ inline constexpr ValueType kJobId{
     .kind = ValueType::Kind::text, .placeholder = "ID", .check = check_job_id};
 // An id, "-" or the name of a tube; the subcommand decides later which it is.
 inline constexpr ValueType kJobOrTube{
-    .kind = ValueType::Kind::text, .placeholder = "ID", .check = check_job_or_tube};
+    .kind = ValueType::Kind::tube, .placeholder = "ID", .check = check_job_or_tube};
 
 struct Server;
 
@@ -59,6 +59,8 @@ struct Subcommand {
   std::string_view summary;
   std::span<const OptionRow> options;
   std::string_view footer;  // of its help
+  // The words after the subcommand, a line for each form; empty: made from the options.
+  std::string_view usage{};
 
   // For a subcommand that runs a program: the words after the program, which are not options of
   // tubectl.

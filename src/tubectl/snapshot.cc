@@ -84,7 +84,7 @@ Result<Snapshot> take_snapshot(client::Connection& connection,
 
 int report_missing(const Snapshot& snapshot, const std::vector<std::string>& tubes, int code) {
   for (const std::string& tube : tubes) {
-    if (snapshot.find(tube) == nullptr) code = fail(kExitFailure, "there is no tube " + tube);
+    if (snapshot.find(tube) == nullptr) code = fail(kExitFailure, no_such_tube(tube));
   }
   return code;
 }

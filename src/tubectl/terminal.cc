@@ -1,8 +1,8 @@
 // Four independent parts: checking UTF-8 and escaping text for a terminal; deciding whether colours
 // are wanted; laying out tables, which needs all rows before the first line can be written; and the
-// interaction: a progress bar or a changing line on standard error, and a question on /dev/tty. The
-// progress bar appears only after half a second and is erased in the destructor, so it never mixes
-// with results.
+// interaction: a changing line on standard error, which may show the progress of long work, and a
+// question on /dev/tty. The progress appears only after half a second. The line is erased before
+// anything else is printed, so it never mixes with results.
 #include "tubectl/terminal.h"
 
 #include <algorithm>
@@ -17,14 +17,17 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "text/units.h"
 
 namespace tubed::tubectl {
 namespace {
 
-constexpr std::chrono::milliseconds kFirstShown{500};
 constexpr std::chrono::milliseconds kShownEvery{100};
-constexpr std::size_t kBarWidth = 30;
+constexpr std::size_t kBarWidth = 20;
 constexpr std::size_t kUsualColumns = 80;
+
+// The line on the terminal, if any.
+StatusLine* shown_line = nullptr;
 
 // Escape sequences of ECMA-48, which every terminal with colours supports.
 std::string_view sequence_of(Style style) {
@@ -146,41 +149,48 @@ std::string shown_body(std::string body, bool several, bool raw) {
   return body;
 }
 
-Progress::Progress(std::string label, std::uint64_t total)
-    : label_(std::move(label)),
-      total_(total),
-      wanted_(::isatty(STDERR_FILENO) == 1),
-      begin_(Clock::now()),
-      next_(begin_ + kFirstShown) {}
-
-Progress::~Progress() {
-  if (shown_) std::fputs("\r\x1b[K", stderr);
+std::string progress_text(std::string_view label, std::uint64_t done, std::uint64_t total,
+                          std::optional<double> part, double seconds) {
+  if (total > 0) part = static_cast<double>(done) / static_cast<double>(total);
+  if (part) part = std::clamp(*part, 0.0, 1.0);
+  std::string line = fmt::format("{} {}", label, done);
+  if (total > 0) line += fmt::format(" of {}", total);
+  if (part) {
+    const auto filled = static_cast<std::size_t>(*part * static_cast<double>(kBarWidth));
+    line +=
+        fmt::format(" [{:=<{}}{:<{}}] {:.0f} %", "", filled, "", kBarWidth - filled, 100 * *part);
+  }
+  if (seconds > 0) line += fmt::format(", {:.0f}/s", static_cast<double>(done) / seconds);
+  if (part && *part > 0) {
+    constexpr double kMost = 1e9;  // 30 years
+    const double left = std::min(seconds / *part * (1 - *part), kMost);
+    line += fmt::format(", {} left", time_in_words(static_cast<std::uint64_t>(left + 0.5)));
+  }
+  return line;
 }
 
-// Returns without a system call until the next update is due.
-void Progress::show(std::uint64_t done) {
-  if (!wanted_) return;
+void Progress::show(std::uint64_t done, std::optional<double> part) {
+  if (!line_.is_wanted()) return;
   const auto now = Clock::now();
   if (now < next_) return;
   next_ = now + kShownEvery;
-  shown_ = true;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
-  const double rate = static_cast<double>(done) / seconds;
-  std::string line = fmt::format("\r{} {}", label_, done);
-  if (total_ > 0) {
-    const double part = std::min(1.0, static_cast<double>(done) / static_cast<double>(total_));
-    const auto filled = static_cast<std::size_t>(part * static_cast<double>(kBarWidth));
-    line += fmt::format(" of {} [{:=<{}}{:<{}}] {:.0f} %", total_, "", filled, "",
-                        kBarWidth - filled, 100 * part);
-  }
-  std::fputs(fmt::format("{}, {:.0f}/s\x1b[K", line, rate).c_str(), stderr);
-  std::fflush(stderr);
+  line_.show(progress_text(label_, done, total_, part, seconds));
 }
 
 StatusLine::StatusLine() : wanted_(::isatty(STDERR_FILENO) == 1) {}
 
+StatusLine::~StatusLine() {
+  clear();
+}
+
 void StatusLine::clear() {
+  if (shown_line == this) shown_line = nullptr;
   if (!std::exchange(shown_, {}).empty()) std::fputs("\r\x1b[K", stderr);
+}
+
+void StatusLine::clear_shown() {
+  if (shown_line != nullptr) shown_line->clear();
 }
 
 // Cuts the text, because a wrapped line cannot be erased. A cut within a character is repaired by
@@ -192,6 +202,7 @@ void StatusLine::show(std::string_view text) {
   text = text.substr(0, known ? window.ws_col - 1U : kUsualColumns - 1);
   if (text == shown_) return;
   shown_ = text;
+  shown_line = this;
   std::fputs(fmt::format("\r{}\x1b[K", text).c_str(), stderr);
   std::fflush(stderr);
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,48 +72,58 @@ class TextTable {
 // terminal it is escaped() and ends with a line end, unless `raw`.
 std::string shown_body(std::string body, bool several, bool raw);
 
-// A bar on standard error, updated several times a second; none if that is not a terminal, or for a
-// short run.
-class Progress {
- public:
-  // `label`: such as "clearing". `total` is 0 if unknown.
-  Progress(std::string label, std::uint64_t total);
-  // Erases the bar.
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void show(std::uint64_t done);
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  std::string label_;
-  std::uint64_t total_;
-  bool wanted_;
-  bool shown_ = false;
-  Clock::time_point begin_;
-  Clock::time_point next_;
-};
-
 // A changing line on standard error, such as the condition of a wait; none if that is not a
-// terminal.
+// terminal. print() and fail() erase it before they write.
 class StatusLine {
  public:
   StatusLine();
-  ~StatusLine() { clear(); }
+  ~StatusLine();
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
+  bool is_wanted() const { return wanted_; }
   // `text` is a single line, cut to the width of the terminal.
   void show(std::string_view text);
   // Erases the line, before other output is printed.
   void clear();
+  // Erases the line that is shown, if any.
+  static void clear_shown();
 
  private:
   bool wanted_;
   std::string shown_;
 };
+
+// How far long work is, as a StatusLine that is updated several times a second; none for a short
+// run.
+class Progress {
+ public:
+  // `label`: such as "clearing". `total` is 0 if unknown.
+  Progress(std::string label, std::uint64_t total)
+      : label_(std::move(label)),
+        total_(total),
+        begin_(Clock::now()),
+        next_(begin_ + kFirstShown) {}
+
+  // `part`, from 0 to 1: how much of the work is done, if that is known in another way than by the
+  // total. Makes no system call until the next update is due.
+  void show(std::uint64_t done, std::optional<double> part = std::nullopt);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kFirstShown{500};
+
+  std::string label_;
+  std::uint64_t total_;
+  StatusLine line_;
+  Clock::time_point begin_;
+  Clock::time_point next_;
+};
+
+// The line of a Progress: "clearing 500 of 2000 [=====     ] 25 %, 100/s, 15s left". `total` is 0
+// and `part` is empty if unknown.
+std::string progress_text(std::string_view label, std::uint64_t done, std::uint64_t total,
+                          std::optional<double> part, double seconds);
 
 // Asks on the terminal; true if the answer is "y" or "yes". Fails without a terminal.
 Result<bool> confirm(const std::string& question);

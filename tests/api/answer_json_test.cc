@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -59,6 +60,21 @@ TEST_CASE("a refusal is a problem, and the reply to drain is not") {
   CHECK(drain.text == "{\"result\":\"DRAINING\"}\n");
   CHECK(answer("drain", protocol::Status{"DENIED"}).head.status == 403);
   CHECK(answer("undrain", protocol::Status{"NOT_DRAINING"}).head.status == 200);
+}
+
+TEST_CASE("a reload answers with lists, or with a problem that has the reason") {
+  const std::vector<std::string> changed{"auth.tokens", "role"};
+  const protocol::Block block{[&](protocol::BlockSink& sink) {
+    sink.member("changed", protocol::List{changed});
+    sink.member("needs-restart", protocol::List{});
+  }};
+  CHECK(answer("reload", block).text ==
+        "{\"changed\":[\"auth.tokens\",\"role\"],\"needs-restart\":[]}\n");
+  const Response refused = answer("reload", protocol::Name{"NOT_RELOADED", "no such \"file\""});
+  CHECK(refused.head.status == 409);
+  CHECK(refused.head.content == Content::problem);
+  CHECK(member(refused.text, "detail") == "\"no such \\\"file\\\"\"");
+  CHECK(member(refused.text, "reply") == "\"NOT_RELOADED\"");
 }
 
 TEST_CASE("a block has the rows of its operation, and a line end") {

@@ -76,6 +76,15 @@ TEST_CASE("a table is an object with the next page and the rows") {
         R"({"next":0,"jobs":[{"id":1,"state":"5","tags":"idp:a con:b"},{"id":2,"state":"held"}]})");
 }
 
+TEST_CASE("a filtered table says how many items it has looked at") {
+  CHECK(json_of({[](BlockSink& sink) {
+                  sink.begin_table({});
+                  sink.looked_at(1000);
+                  sink.end_table(7);
+                }},
+                "jobs") == R"({"next":7,"looked":1000,"jobs":[]})");
+}
+
 TEST_CASE("a block is appended to a text") {
   std::string text = "before";
   JsonBlock block(text, "tubes");

@@ -26,6 +26,7 @@ std::string sample(std::string_view name) {
                                                                     {"key", "max-attempts"},
                                                                     {"group", "batch"},
                                                                     {"tags", "idp:a con:b"},
+                                                                    {"tag", "grp:a"},
                                                                     {"token", "cafe"},
                                                                     {"sort", "ready"},
                                                                     {"order", "desc"}});
@@ -144,15 +145,16 @@ TEST_CASE("each placeholder is an argument of its command") {
     std::string arguments;
     for (const auto& argument : row_of(operation).arguments)
       arguments.append("<").append(argument.name).append(">");
-    for_each_word(
-        operation.line,
-        Overloaded{[&](const Placeholder& word) {
-                     // A wait is a timeout here, since it is no time of the job.
-                     const std::string name(word.name == "timeout" ? "seconds" : word.name);
-                     CAPTURE(name);
-                     CHECK(arguments.find('<' + name + '>') != std::string::npos);
-                   },
-                   [](std::string_view) {}});
+    for_each_word(operation.line,
+                  Overloaded{[&](const Placeholder& word) {
+                               // A wait is a timeout here, since it is no time of the job.
+                               const std::string name(!word.prefix.empty()     ? "filters"
+                                                      : word.name == "timeout" ? "seconds"
+                                                                               : word.name);
+                               CAPTURE(name);
+                               CHECK(arguments.find('<' + name + '>') != std::string::npos);
+                             },
+                             [](std::string_view) {}});
   }
 }
 
@@ -241,6 +243,20 @@ TEST_CASE("parameters that are not given have their defaults or are left out") {
   CHECK(line(operation_of("getServer"), {}) == "stats\r\n");
 }
 
+TEST_CASE("each filter is left out by itself, and a text is encoded") {
+  const Operation& list = operation_of("listJobs");
+  CHECK(line(list, {{"tube", "a"}}) == "list-jobs a ready 0 100\r\n");
+  CHECK(line(list, {{"tube", "a"}, {"pri_below", "5"}, {"age_over", "7"}}) ==
+        "list-jobs a ready 0 100 age>7 pri<5\r\n");
+  CHECK(line(list, {{"tube", "a"}, {"tag", "con:k:2"}, {"from", "9"}, {"failures_over", "2"}}) ==
+        "list-jobs a ready 9 100 failures>2 tag:con:k:2\r\n");
+  CHECK(line(list, {{"tube", "a"}, {"q", "100 % sure\n\xc3\xa9+"}}) ==
+        "list-jobs a ready 0 100 body:100%20%25%20sure%0A\xc3\xa9+\r\n");
+  CHECK(line(list, {{"tube", "a"}, {"q", ""}}) == "refused: the parameter q is not a word");
+  CHECK(line(list, {{"tube", "a"}, {"tag", "a b"}}) == "refused: the parameter tag is not a word");
+  CHECK(line(list, {{"tube", "a"}, {"age_over", ""}}).starts_with("refused"));
+}
+
 TEST_CASE("a wait is bounded, and in whole seconds") {
   const Operation& reserve = operation_of("reserve");
   CHECK(line(reserve, {{"tube", "a"}}) == "reserve-with-timeout 0\r\n");
@@ -276,7 +292,7 @@ TEST_CASE("no value adds a word or a line") {
         const std::string made = line(operation, parameters);
         CAPTURE(made);
         if (made.starts_with("refused")) continue;
-        CHECK(samples[i].first == "tags");
+        CHECK((samples[i].first == "tags" || samples[i].first == "q"));
         CHECK(made.find_first_of("\r\n") == made.size() - 2);
         CHECK(made.find('\0') == std::string::npos);
       }

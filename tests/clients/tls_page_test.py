@@ -68,12 +68,13 @@ class Recipe:
         check(f"the certificates are made: {done.stdout[-60:]!r}", done.returncode == 0)
 
     def load_settings(self):
-        """Loads the examples without the files that they name: each is a part of
-        /etc/tubed/tubed.toml."""
+        """Loads the examples without the files that they name: the others need the tokens of the
+        example that sets them."""
         check("the page has examples of settings", len(self.settings) > 3)
         for example in self.settings:
             file = self.directory / "tubed.toml"
-            file.write_text(f'auth.tokens = "/etc/tubed/tokens"\n{example}', encoding="utf-8")
+            tokens = "" if "[auth]\n" in example else 'auth.tokens = "/etc/tubed/tokens"\n'
+            file.write_text(tokens + example, encoding="utf-8")
             done = subprocess.run([self.tubed, "--config", file, "--print-config"], text=True,
                                   check=False, stdout=subprocess.DEVNULL, timeout=SECONDS,
                                   stderr=subprocess.PIPE)

@@ -160,8 +160,8 @@ TEST_CASE("clients know which columns of a list are names") {
   const auto conversation = talk.connect();
   conversation->set_writer(&tables);
   conversation->receive("put 0 0 60 1\r\nx\r\n");
-  for (const char* const line :
-       {"stats-tubes\r\n", "list-jobs default all\r\n", "list-clients\r\n"}) {
+  for (const char* const line : {"stats-tubes\r\n", "list-jobs default all\r\n",
+                                 "list-jobs default all 0 1 body:x\r\n", "list-clients\r\n"}) {
     CAPTURE(line);
     tables.table.rows = 0;
     conversation->receive(line);

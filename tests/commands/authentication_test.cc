@@ -422,7 +422,9 @@ TEST_CASE("the audit has each command that was denied, and each of the family ad
                              {What::denied, "reserve-with-timeout", "default", name, "mail"}});
   talk.audited.clear();
   auto admin = talk.connect_with_token();
-  send_to(*admin, "auth admin\r\nstats\r\npause-tube default 1\r\ndrain\r\nmove-job 1 b\r\n");
+  send_to(
+      *admin,
+      "auth admin\r\nstats\r\ntube-policy a\r\npause-tube default 1\r\ndrain\r\nmove-job 1 b\r\n");
   send_to(*admin, "auth wrong\r\n");
   const std::string who = "client of admin";
   CHECK(talk.audited ==

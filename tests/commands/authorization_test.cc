@@ -1,5 +1,7 @@
 // Roles: which commands, tubes and jobs each of them allows. The matrices are made from the command
 // table: the expectation for a row comes from its family and from what it concerns.
+#include "commands/authorization.h"
+
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -92,12 +94,13 @@ std::string send(Conversation& client, std::string_view bytes) {
 TEST_CASE("each row is allowed to the families that its access says, and denied to the others") {
   for (const Command& command : command_table()) {
     if (&command == &auth_command() || command.name == "capabilities") continue;
+    // The line has no optional argument.
     const std::string line = line_with(command, "default", 2, "other");
     const std::string allowed = reply_on_new_server(kFamilies, "", "", line);
     for (const Role& role : kFamilies) {
       CAPTURE(line);
       CAPTURE(role.name);
-      const bool may = allows(role, command.access);
+      const bool may = allows(role, command.access) || (command.shows_alone && role.inspect);
       const std::string reply = reply_on_new_server(kFamilies, role.name, "", line);
       if (may && command.name == "list-clients") {  // which shows the role
         CHECK(reply.starts_with("OK "));
@@ -218,7 +221,8 @@ TEST_CASE("the families of the usual commands") {
       {"put-in-tube t 0 0 60 1\r\nb\r\n", "produce"},
       {"flush-tube open.a\r\n", "admin"},
       {"pause-tube open.a 1\r\n", "admin"},
-      {"tube-policy open.a\r\n", "admin"},
+      {"tube-policy open.a max-jobs 1\r\n", "admin"},
+      {"tube-policy open.a max-jobs -\r\n", "admin"},
       {"stats\r\n", "inspect"},
       {"reserve-with-timeout 0\r\n", "work"},
       {"stats-job 2\r\n", "inspect"}};
@@ -235,6 +239,68 @@ TEST_CASE("the families of the usual commands") {
     CHECK(reply(role, "list-tube-used\r\n") == "USING default\r\n");
     CHECK(reply(role, "list-tubes-watched\r\n").starts_with("OK "));
   }
+}
+
+// A filter answers questions about bodies.
+TEST_CASE("who may filter the jobs of a tube by their bodies may peek at them") {
+  const Command& list = *find_command("list-jobs");
+  const Command& peek = *find_command("peek");
+  for (const Role& role : kFamilies) CHECK(may_run(role, list) == may_run(role, peek));
+  CHECK(list.concerns == Concerns::argument);
+  for (const std::string_view role : {"none", "produce", "work", "admin"}) {
+    CAPTURE(role);
+    CHECK(reply_on_new_server(kFamilies, role, "", "list-jobs open.a all 0 9 body:b\r\n") ==
+          "DENIED\r\n");
+  }
+  const std::string hidden = "list-jobs default all 0 9 body:b\r\n";
+  CHECK(reply_on_new_server({kOpenTubes}, "open", "", hidden) == "DENIED\r\n");
+}
+
+TEST_CASE("a filtered list names no tube that the role may not use") {
+  Admitted talk({kOpenTubes});
+  auto all = talk.connect();
+  Talk::exchange(*all,
+                 "put-in-tube secret 0 0 60 1 max:1:open.d\r\nx\r\n"
+                 "put-in-tube open.a 0 0 60 1 max:1:open.d\r\nx\r\n"
+                 "watch secret\r\nwatch open.a\r\n");
+  for (const char* id : {"1", "2"}) {
+    const std::string job = id;
+    Talk::exchange(*all, "reserve-job " + job + "\r\nrelease " + job + " 0 0\r\n");
+  }
+  auto client = talk.connect_as("open");
+  const std::string line = "list-jobs open.d all 0 9 body:x\r\n";
+  const std::string shown = Talk::exchange(*client, line);
+  CHECK(shown.find(" 1 - max:1:open.d\n") != std::string::npos);
+  CHECK(shown.find(" 1 open.a max:1:open.d\n") != std::string::npos);
+  CHECK(shown.find("secret") == std::string::npos);
+  CHECK(Talk::exchange(*all, line).find(" 1 secret max:1:open.d\n") != std::string::npos);
+}
+
+TEST_CASE("a policy is shown to inspect and to admin, and set by admin alone") {
+  for (const std::string_view role : {"none", "produce", "work", "inspect", "admin"}) {
+    CAPTURE(role);
+    const bool may_show = role == "inspect" || role == "admin";
+    Admitted talk(kFamilies);
+    auto client = talk.connect_as(role);
+    CHECK(send(*client, "tube-policy a\r\n").starts_with(may_show ? "OK " : "DENIED\r\n"));
+    for (const char* const set : {"max-jobs 7", "dead b", "max-jobs -", "dead -"}) {
+      CAPTURE(set);
+      CHECK(send(*client, "tube-policy a " + std::string(set) + "\r\n") ==
+            (role == "admin" ? "POLICY_SET\r\n" : "DENIED\r\n"));
+      if (role != "admin") CHECK(talk.service.engine().queries().policies().count() == 0);
+    }
+    // A line that is malformed is neither.
+    CHECK(send(*client, "tube-policy a max-jobs\r\n") == "BAD_FORMAT\r\n");
+    const bool lists =
+        send(*client, "capabilities\r\n").find("- tube-policy\n") != std::string::npos;
+    CHECK(lists == may_show);
+  }
+  // Showing it is restricted to the tubes of the role, as setting it is.
+  Admitted talk({role_of_families("viewer", "i", {"open.*"})});
+  auto viewer = talk.connect_as("viewer");
+  CHECK(send(*viewer, "tube-policy open.a\r\n").starts_with("OK "));
+  CHECK(send(*viewer, "tube-policy secret\r\n") == "DENIED\r\n");
+  CHECK(send(*viewer, "tube-policy open.a max-jobs 1\r\n") == "DENIED\r\n");
 }
 
 TEST_CASE("each command on a job is answered NOT_FOUND for a job that is hidden") {

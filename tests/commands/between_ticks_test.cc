@@ -436,6 +436,34 @@ TEST_CASE("a page of list-jobs begins where the last page ended, even if that jo
   CHECK(Talk::exchange(*client, "list-jobs t ready 5 2\r\n").find("next 0") != std::string::npos);
 }
 
+TEST_CASE("a filtered page ends after limits.work_per_turn jobs, whatever other clients do") {
+  Talk talk({.work_per_turn = 3});
+  auto client = talk.connect();
+  auto other = talk.connect();
+  for (int i = 1; i <= 8; ++i) {
+    const std::string body = i % 4 == 0 ? "error" : "other";
+    Talk::exchange(*other, "put-in-tube t 0 0 60 5\r\n" + body + "\r\n");
+  }
+  const auto page = [&](const std::string& from) {
+    return Talk::exchange(*client, "list-jobs t all " + from + " 100 body:error\r\n");
+  };
+  const std::string none = page("0");
+  CHECK(none.find("- next 4 looked 3\n") != std::string::npos);
+  CHECK(none.find(" ready ") == std::string::npos);
+  // Job 4 leaves the tube between two pages, job 5 is deleted, and both clients ask in one tick.
+  other->receive("move-job 4 u\r\ndelete 5\r\nlist-jobs u all 0 100 body:error\r\n");
+  client->receive("list-jobs t all 4 100 body:error\r\n");
+  const std::string moved = Talk::replies_of(*other);
+  CHECK(moved.find("- next 0 looked 1\n") != std::string::npos);
+  CHECK(moved.find("\n- 4 ready ") != std::string::npos);
+  const std::string last = Talk::replies_of(*client);
+  CHECK(last.find("- next 0 looked 3\n") != std::string::npos);
+  CHECK(last.find("\n- 8 ready ") != std::string::npos);
+  CHECK(last.find("\n- 4 ") == std::string::npos);
+  Talk::exchange(*other, "flush-tube t\r\n");
+  CHECK(page("4").find("- next 0 looked 0\n") != std::string::npos);
+}
+
 TEST_CASE("a page of stats-tubes or list-clients after the last of them is empty") {
   Talk talk;
   auto client = talk.connect();

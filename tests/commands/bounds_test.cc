@@ -13,7 +13,7 @@ using namespace tubed::commands;
 
 namespace {
 
-std::string repeated(std::string_view text, int times) {
+std::string line_times(std::string_view text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i) all.append(text);
   return all;
@@ -36,7 +36,7 @@ class CongestedLog final : public NullLog {
 TEST_CASE("one tick does the work of one quantum, and later ticks the rest") {
   Talk talk({.work_per_turn = 10});
   auto client = talk.connect();
-  client->receive(repeated("delete 1\r\n", 95));
+  client->receive(line_times("delete 1\r\n", 95));
   CHECK(client->can_resume());
   CHECK_FALSE(client->wants_input());
   int turns = 1;
@@ -46,7 +46,19 @@ TEST_CASE("one tick does the work of one quantum, and later ticks the rest") {
   }
   CHECK(turns == 10);
   CHECK(client->wants_input());
-  CHECK(Talk::replies_of(*client) == repeated("NOT_FOUND\r\n", 95));
+  CHECK(Talk::replies_of(*client) == line_times("NOT_FOUND\r\n", 95));
+}
+
+TEST_CASE("many filtered lists on one connection take several ticks") {
+  Talk talk({.work_per_turn = 200});
+  auto client = talk.connect();
+  for (int i = 0; i < 200; ++i) Talk::exchange(*client, "put 0 0 9 1\r\nx\r\n");
+  client->receive(line_times("list-jobs default ready 0 1 body:y\r\n", 50));
+  int turns = 1;
+  for (; client->can_resume(); ++turns) client->resume();
+  // Each page has walked over 200 jobs and matched them.
+  CHECK(turns > 5);
+  CHECK(lines_in(Talk::replies_of(*client)) == 50 * 5);
 }
 
 TEST_CASE("a batch has no more bytes than limits.output_bytes, unless one job has") {
@@ -55,7 +67,7 @@ TEST_CASE("a batch has no more bytes than limits.output_bytes, unless one job ha
   auto client = talk.connect();
   const auto put = [&](int bytes) {
     const std::string size = std::to_string(bytes);
-    Talk::exchange(*client, "put 0 0 9 " + size + "\r\n" + repeated("x", bytes) + "\r\n");
+    Talk::exchange(*client, "put 0 0 9 " + size + "\r\n" + line_times("x", bytes) + "\r\n");
   };
   for (const int bytes : {60, 40, 1, 150, 60, 60}) put(bytes);
   std::string counts;
@@ -69,7 +81,7 @@ TEST_CASE("a batch has no more bytes than limits.output_bytes, unless one job ha
 TEST_CASE("each job of a batch counts as a command of the quantum") {
   Talk talk({.work_per_turn = 10});
   auto client = talk.connect();
-  client->receive(repeated("delete-batch 1 2 3 4 5 6 7 8 9 10\r\n", 3));
+  client->receive(line_times("delete-batch 1 2 3 4 5 6 7 8 9 10\r\n", 3));
   CHECK(lines_in(protocol::take_replies(client->replies())) == 1);
   CHECK(client->can_resume());
   CHECK(lines_in(Talk::replies_of(*client)) == 2);
@@ -78,7 +90,7 @@ TEST_CASE("each job of a batch counts as a command of the quantum") {
 TEST_CASE("touch-all touches a slice of the jobs in a tick") {
   Talk talk({.work_per_turn = 10});
   auto client = talk.connect();
-  Talk::exchange(*client, repeated("put 0 0 9 1\r\nx\r\n", 25) + "reserve-batch 25\r\n");
+  Talk::exchange(*client, line_times("put 0 0 9 1\r\nx\r\n", 25) + "reserve-batch 25\r\n");
   client->receive("touch-all\r\n");
   int slices = 1;
   for (; client->replies().empty(); ++slices) client->resume();
@@ -89,12 +101,12 @@ TEST_CASE("touch-all touches a slice of the jobs in a tick") {
 TEST_CASE("a long line of a command that has no limit of its own is not stored") {
   Talk talk;
   auto client = talk.connect();
-  client->receive("delete-batch " + repeated("1 ", 10'000));
+  client->receive("delete-batch " + line_times("1 ", 10'000));
   CHECK(talk.service.input().bytes() > 20'000);
-  client->receive(repeated("1 ", 1000));  // longer than any line
+  client->receive(line_times("1 ", 1000));  // longer than any line
   CHECK(talk.service.input().bytes() < 5000);
   CHECK(Talk::exchange(*client, "\r\n") == "BAD_FORMAT\r\n");
-  client->receive("delete " + repeated("1 ", 10'000));
+  client->receive("delete " + line_times("1 ", 10'000));
   CHECK(talk.service.input().bytes() < 5000);
 }
 
@@ -103,7 +115,7 @@ TEST_CASE("while the log is congested no command that may emit a fact is run") {
   CongestedLog log;
   talk.service.set_log(log);
   auto client = talk.connect();
-  client->receive(repeated("put 0 0 9 1\r\nx\r\n", 5));
+  client->receive(line_times("put 0 0 9 1\r\nx\r\n", 5));
   CHECK(protocol::take_replies(client->replies()) == "INSERTED 1\r\nINSERTED 2\r\n");
   CHECK(client->can_resume());
   CHECK_FALSE(client->wants_input());
@@ -123,7 +135,7 @@ TEST_CASE("with many clients each does less at a time") {
   auto& budget = talk.service.tick_budget();
   budget.begin(kStart, 10'000);
   auto client = talk.connect();
-  client->receive(repeated("list-tube-used\r\n", 40));
+  client->receive(line_times("list-tube-used\r\n", 40));
   CHECK(lines_in(protocol::take_replies(client->replies())) == TickBudget::kLeastQuantum);
   client->resume();
   CHECK(lines_in(protocol::take_replies(client->replies())) == TickBudget::kLeastQuantum);
@@ -135,7 +147,7 @@ TEST_CASE("with many clients each does less at a time") {
 TEST_CASE("stored input is counted until it is consumed") {
   Talk talk;
   const auto waits = [&] { return talk.service.input().bytes(); };
-  const std::string behind = repeated("list-tube-used\r\n", 1000);
+  const std::string behind = line_times("list-tube-used\r\n", 1000);
   auto client = talk.connect();
   client->receive("reserve\r\n");
   CHECK(waits() == 0);
@@ -202,7 +214,7 @@ TEST_CASE("each row that says that it emits no fact emits none") {
     talk.service.set_log(log);
     auto client = talk.connect();
     // A job in each state, also reserved, and a paused tube that only this client uses.
-    Talk::exchange(*client, "watch p\r\n" + repeated("put 0 0 9 1\r\nx\r\n", 1));
+    Talk::exchange(*client, "watch p\r\n" + line_times("put 0 0 9 1\r\nx\r\n", 1));
     const auto prepare = [&](std::string_view line) {
       log.facts = 0;
       Talk::exchange(*client, line);
@@ -275,7 +287,7 @@ TEST_CASE("a long reply counts as much work") {
   for (int i = 0; i < 1000; ++i) {
     Talk::exchange(*client, "watch tube-with-a-long-name-" + std::to_string(i) + "\r\n");
   }
-  client->receive(repeated("list-tubes\r\n", 10));
+  client->receive(line_times("list-tubes\r\n", 10));
   CHECK(client->can_resume());
   CHECK(client->replies().size() < 40'000);  // one or two of ten
 }
@@ -284,7 +296,7 @@ TEST_CASE("a watch list that is walked counts as work") {
   Talk talk({.work_per_turn = 100});
   auto client = talk.connect();
   for (int i = 0; i < 255; ++i) Talk::exchange(*client, "watch t" + std::to_string(i) + "\r\n");
-  client->receive(repeated("reserve-with-timeout 0\r\n", 50));
+  client->receive(line_times("reserve-with-timeout 0\r\n", 50));
   CHECK(client->can_resume());
   // 256 of them count as 4, and the command itself as 1.
   CHECK(lines_in(protocol::take_replies(client->replies())) == 20);
@@ -293,7 +305,7 @@ TEST_CASE("a watch list that is walked counts as work") {
 TEST_CASE("of a long watch list, the tubes that have jobs count as work") {
   Talk talk({.work_per_turn = 100});
   auto client = talk.connect();
-  const auto reserves = repeated("reserve-with-timeout 0\r\n", 50);
+  const auto reserves = line_times("reserve-with-timeout 0\r\n", 50);
   for (int i = 0; i < 1279; ++i) Talk::exchange(*client, "watch t" + std::to_string(i) + "\r\n");
   client->receive(reserves);
   CHECK_FALSE(client->can_resume());
@@ -348,7 +360,7 @@ TEST_CASE("no command of a client is run while too many of its replies are unsen
   Talk talk;
   talk.service.set_limits({}, {.output_bytes = 1000});
   auto client = talk.connect();
-  client->receive(repeated("list-tube-used\r\n", 500));
+  client->receive(line_times("list-tube-used\r\n", 500));
   CHECK(client->replies().size() > 1000);
   CHECK(client->replies().size() < 1100);
   CHECK_FALSE(client->can_resume());
@@ -520,9 +532,9 @@ TEST_CASE("pages of list-clients cost a part of the tick's work") {
   std::vector<std::unique_ptr<Conversation>> clients;
   for (int i = 0; i < 5000; ++i) clients.push_back(talk.connect());
   clients.resize(1);
-  clients[0]->receive(repeated("list-clients 0 1\r\n", 50));
+  clients[0]->receive(line_times("list-clients 0 1\r\n", 50));
   CHECK_FALSE(clients[0]->can_resume());
   talk.advance({});
-  clients[0]->receive(repeated("list-clients 1\r\n", 3));  // 64 and 2 for each
+  clients[0]->receive(line_times("list-clients 1\r\n", 3));  // 64 and 2 for each
   CHECK(clients[0]->can_resume());
 }

@@ -22,6 +22,12 @@ struct Examples {
   std::vector<std::string> bad;
 };
 
+std::string repeated(std::string_view part, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += part;
+  return text;
+}
+
 Examples samples_of(std::string_view type) {
   if (type.starts_with("priority and delay")) {
     return {{"0 0", "1  2", "4294967295 4294967295", "0 500ms"},
@@ -97,6 +103,45 @@ Examples samples_of(std::string_view type) {
              "ttl:1 ttl:1",
              "idp:" + std::string(201, 'k')}};
   }
+  if (type.starts_with("filters with a space between")) {
+    return {{"body:x", "body:a%20b%0A%00", "body::=\xc3\xa9\xff", "age>0", "age<4294967295",
+             "pri>7 pri<9", "failures>2", "tag:idp:k", "tag:con:k:5", "tag:max:5:bury",
+             "age>1 age>2 age<9 body:a body:b tag:grp:g tag:grp:h", "body:" + repeated("%41", 200)},
+            {"",
+             "body",
+             "body:",
+             "body:%",
+             "body:%4",
+             "body:%4g",
+             "body:a  age>1",
+             "body:a ",
+             "Body:a",
+             "age",
+             "age>",
+             "age>x",
+             "age>-1",
+             "age>+1",
+             "age=1",
+             "age>=1",
+             "age>1s",
+             "age>4294967296",
+             "pri<4294967296",
+             "pri:1",
+             "failures<1",
+             "failures>",
+             "tag:",
+             "tag:idp",
+             "tag:idp:",
+             "tag:x:k",
+             "tag:con:k:0",
+             "state:ready",
+             "x",
+             "body:a\tb",
+             "body:\x7f",
+             "body:a" + repeated(" body:a", 8),
+             "body:" + std::string(201, 'b'),
+             "body:" + repeated("%41", 201)}};
+  }
   if (type.starts_with("key of a policy")) {
     return {{"max-attempts 5", "dead t", "backoff 1:60:3", "rate 5/60", "keep -"},
             {"", "max-attempts", "max-attempts ", "max-attempts -1", "Dead t", "x 1", "rate 5",
@@ -120,6 +165,10 @@ std::string longest_of(std::string_view type) {
            " aft:" + std::string(200, 'a') + " max:" + number + ":" + name + " ttl:" + number;
   }
   if (type.starts_with("key of a policy")) return "expired " + name;
+  if (type.starts_with("filters with")) {
+    return "body:" + repeated("%41", 200) + " age>" + number + " age<" + number + " pri>" + number +
+           " pri<" + number + " failures>" + number;
+  }
   if (type.starts_with("1 to 1000 ids")) {
     std::string ids;
     for (int i = 0; i < 1000; ++i) ids += (i == 0 ? "" : " ") + std::to_string(UINT64_MAX);
@@ -148,6 +197,8 @@ std::string longest_line_of(const Command& command) {
 std::string line_of(const Command& command, std::size_t changed, const std::string& text) {
   std::string line(command.name);
   for (std::size_t i = 0; i < command.arguments.size(); ++i) {
+    // The list of the next jobs takes no filters.
+    if (command.arguments[i].name == "filters" && text == "next") continue;
     const auto plain = samples_of(command.arguments[i].type).good.front();
     line.append(" ").append(i == changed ? text : plain);
   }
@@ -284,7 +335,7 @@ TEST_CASE("every row refuses what its schema does not take, and counts nothing")
 
 // Clients look these names up: no name ever changes or is removed.
 TEST_CASE("capabilities lists what beanstalkd lacks, in alphabetical order") {
-  constexpr std::array<std::string_view, 40> kNames = {"capabilities",
+  constexpr std::array<std::string_view, 42> kNames = {"capabilities",
                                                        "delete-batch",
                                                        "delete-force",
                                                        "drain",
@@ -295,6 +346,7 @@ TEST_CASE("capabilities lists what beanstalkd lacks, in alphabetical order") {
                                                        "kick-tube",
                                                        "list-clients",
                                                        "list-jobs",
+                                                       "list-jobs:filter",
                                                        "move-job",
                                                        "move-jobs",
                                                        "peek-reserved",
@@ -305,6 +357,7 @@ TEST_CASE("capabilities lists what beanstalkd lacks, in alphabetical order") {
                                                        "put:idp",
                                                        "put:max",
                                                        "put:ttl",
+                                                       "reload",
                                                        "reprioritize",
                                                        "reserve-batch",
                                                        "reserve-batch:timeout",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "commands/service_host.h"
@@ -12,6 +13,9 @@ struct TestHost final : ServiceHost {
   const stats::ClusterState* cluster() override { return cluster_state; }
   void drain_requested(Service& service, bool draining, SessionId client) override {
     if (!refuses_drain_mode) ServiceHost::drain_requested(service, draining, client);
+  }
+  std::optional<ReloadResult> reload_requested(SessionId session) override {
+    return answer_to_reload ? answer_to_reload(session) : ReloadResult();
   }
   Authentication authenticate(std::string_view token, SessionId /*session*/) override {
     return answer_to_token ? answer_to_token(token) : Refused{};
@@ -25,6 +29,7 @@ struct TestHost final : ServiceHost {
 
   const stats::ClusterState* cluster_state = nullptr;
   bool refuses_drain_mode = false;
+  std::function<std::optional<ReloadResult>(SessionId session)> answer_to_reload;
   std::function<Authentication(std::string_view token)> answer_to_token;
   std::function<void(const AuditEvent&)> on_audit;
   std::function<ClientDetails(SessionId)> details_of;

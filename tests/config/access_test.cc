@@ -301,6 +301,31 @@ TEST_CASE("the authentication of HTTP has what it needs") {
   CHECK(accepted("api = \"full\"").api == HttpApiLevel::full);
 }
 
+TEST_CASE("a title that is too long and a color that the console does not know are refused") {
+  CHECK(load("http.title = \"" + std::string(64, 'x') + "\"\n").value().http.title.size() == 64);
+  CHECK(load_error("\nhttp.title = \"" + std::string(65, 'x') + "\"\n") ==
+        "tubed.toml:2: http.title: \"" + std::string(65, 'x') + "\" has 65 bytes, more than 64");
+  // The bound is one of bytes: these are 33 characters.
+  std::string wide;
+  for (int i = 0; i < 33; ++i) wide += "\xc3\xa4";
+  CHECK(load_error("http.title = \"" + wide + "\"\n").ends_with(" has 66 bytes, more than 64"));
+  for (const char* const good : {"red", "gray", "#000000", "#fFfFfF"}) {
+    CAPTURE(good);
+    CHECK(load(fmt::format("http.color = \"{}\"\n", good)).value().http.color == good);
+  }
+  for (const char* const bad :
+       {"Red", "crimson", "#fff", "#12345g", "#1234567", "123456", " red", "#", "url(x)", "red;"}) {
+    CAPTURE(bad);
+    CHECK(load_error(fmt::format("[http]\ncolor = \"{}\"\n", bad)) ==
+          fmt::format("tubed.toml:2: http.color: \"{}\" is neither one of red, orange, yellow, "
+                      "green, teal, blue, purple, pink, brown, gray nor #rrggbb",
+                      bad));
+  }
+  CHECK(load_error("", accept({"--http-color", "cyan"})).starts_with("--http-color: \"cyan\""));
+  CHECK(
+      load_error("", accept({"--http-title", std::string(65, 'x')})).starts_with("--http-title: "));
+}
+
 TEST_CASE("patterns that match no tube and hosts that no request names are refused") {
   for (const std::string bad : {"mail.*,sms.*", "mail *", "-mail*", "mail[.]x[", "ma\xc3\xafl",
                                 "mail\\\\", "a:b", "\\\\ ", "*/x\\\\"}) {

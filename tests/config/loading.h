@@ -31,10 +31,14 @@ class TemporaryDirectory {
 
   std::string path() const { return path_.string(); }
 
-  std::string write(std::string_view contents) const {
-    const auto file = (path_ / "tubed.toml").string();
+  std::string write(std::string_view contents) const { return write("tubed.toml", contents); }
+
+  // Creates missing directories of `name`.
+  std::string write(std::string_view name, std::string_view contents) const {
+    const auto file = path_ / name;
+    std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << contents;
-    return file;
+    return file.string();
   }
 
  private:
@@ -74,6 +78,15 @@ inline Exit refuse(const std::vector<std::string>& args) {
   return Exit{-1, "accepted"};
 }
 
+// `text` without the directory before the names of its files.
+inline std::string without(const TemporaryDirectory& directory, std::string text) {
+  const auto prefix = directory.path() + "/";
+  for (auto at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) {
+    text.erase(at, prefix.size());
+  }
+  return text;
+}
+
 // Loads `contents` as tubed.toml, and the flags over it. The file's directory is cut from errors.
 // `cluster_built_in`: as of such a build, whichever this is.
 inline Result<Settings> load(std::string_view contents, CommandLine line = {},
@@ -82,12 +95,7 @@ inline Result<Settings> load(std::string_view contents, CommandLine line = {},
   line.config_file = directory.write(contents);
   auto result = load_settings(line, cluster_built_in);
   if (result) return result;
-  auto message = result.error().message;
-  const auto prefix = directory.path() + "/";
-  for (auto at = message.find(prefix); at != std::string::npos; at = message.find(prefix)) {
-    message.erase(at, prefix.size());
-  }
-  return Error{message};
+  return Error{without(directory, result.error().message)};
 }
 
 // "" when it loads.

@@ -46,6 +46,7 @@ TEST_CASE("printed settings load back to the same") {
     settings.http.auth = AuthMode::none;
     settings.http.role = "all \"of\" it";
     settings.http.hosts = {"queue.example", "a_b-2"};
+    settings.http.color = is_maximum ? "#C0FFEE" : "orange";
     settings.roles.resize(2);
     settings.roles[0].role.name = "all \"of\" it";
     settings.roles[1] = {{"worker", true, true, true, true, {"mail.*", "a[\"!]b"}, {1, 2, 3, 4, 5}},

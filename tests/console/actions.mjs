@@ -346,6 +346,123 @@ test("a tube: put a job, and many", async () => {
   assert.equal(bodies.size, 25);
 });
 
+test("the form of a put keeps what is written until it was put", async () => {
+  const page = await newPage();
+  const { name } = await newTube({});
+  const value = (field) => page.inputValue(`.put-form [name=${field}]`);
+  await open(page, `#/tubes/${name}?view=put`);
+  await page.fill("textarea", "a long text");
+  await page.fill("[name=tags]", "no-such-tag");
+  await page.fill("[name=pri]", "5");
+  await page.check("[name=numbered]");
+  await page.click(action("submit", ".put-form"));
+  await page.waitForSelector(".put-form .problem:visible");
+  const isKept = async () => {
+    await page.waitForSelector(".put-form");
+    assert.deepEqual([await value("body"), await value("tags"), await value("pri")],
+      ["a long text", "no-such-tag", "5"]);
+    assert(await page.isChecked("[name=numbered]"));
+  };
+  await isKept();
+  await show(page, "#/tubes/mail?view=put");
+  await becomes("the heading", () => title(page), "mail");
+  assert.equal(await value("body"), "");
+  await show(page, `#/tubes/${name}?view=put`);
+  await becomes("the heading", () => title(page), name);
+  await isKept();
+  // The server asks for a token in the meantime.
+  await page.route("**/api/v1/tubes/*/jobs?*", (route) => route.fulfill({ status: 401, json: {} }));
+  await page.click(action("submit", ".put-form"));
+  await page.waitForSelector("[data-signin]");
+  await page.unroute("**/api/v1/tubes/*/jobs?*");
+  await page.fill("[name=token]", "any");
+  await page.click(action("submit"));
+  await becomes("the heading", () => title(page), name);
+  await isKept();
+  await page.fill("[name=tags]", "max:3");
+  await page.click(action("submit", ".put-form"));
+  await page.waitForSelector("[data-result] a");
+  assert.equal(await jobsIn(name, "ready"), 1);
+  await show(page, "#/tubes");
+  await becomes("the heading", () => title(page), "Tubes");
+  await show(page, `#/tubes/${name}?view=put`);
+  await page.waitForSelector(".put-form");
+  assert.equal(await value("body"), "");
+});
+
+test("a job is edited and put again", async () => {
+  const { name, client } = await newTube({});
+  const body = "{\"to\": \"ü\"}\r\n<b>";
+  const id = await put(name, body, "?pri=7&ttr=90&tags=idp:one:5%20con:api:2%20max:3:bury%20ttl:4000");
+  const page = await newPage();
+  await open(page, `#/jobs/${id}`);
+  await page.waitForSelector("[data-format]");
+  await page.click(action("put-again"));
+  await page.waitForSelector(".put-form");
+  assert.equal(await title(page), name);
+  assert.equal(await page.textContent("[data-note]"),
+    `Filled from job ${id}, which stays as it is. Its line ends CR LF become LF.`);
+  const value = (field) => page.inputValue(`.put-form [name=${field}]`);
+  assert.deepEqual(await Promise.all(["body", "pri", "delay", "ttr", "tags", "repeat"].map(value)),
+    [body.replace("\r", ""), "7", "0", "90", "idp:one:5 con:api:2 max:3:bury ttl:4000", "1"]);
+  // With the same unique key, no job is added.
+  await page.click(action("submit", ".put-form"));
+  await becomes("the result", async () => /^No job was added/.test(await page.textContent("[data-result]")), true);
+  await page.fill("[name=tags]", "max:3:bury");
+  await page.fill("textarea", "edited");
+  await page.click(action("submit", ".put-form"));
+  await becomes("the result", async () => /^Put as job \d+\.$/.test(await page.textContent("[data-result]")), true);
+  assert.equal(await jobsIn(name, "ready"), 2);
+  const [added] = (await page.textContent("[data-result]")).match(/\d+/);
+  assert.match(await client.ask(`peek ${added}`), /^FOUND \d+ 6$/);
+  assert.equal(await client.line(), "edited");
+  // A job that is gone, and bodies that cannot be edited.
+  await show(page, `#/jobs/${id}`);
+  await page.waitForSelector("[data-format]");
+  await client.ask(`delete ${id}`);
+  await page.waitForSelector(".notice:visible");
+  await page.click(action("put-again"));
+  await page.waitForSelector(".put-form");
+  assert.equal(await value("body"), body.replace("\r", ""));
+  for (const [which, why] of [["binary", /is no text/], ["large", /more than 1,048,576 bytes/]]) {
+    await show(page, `#/jobs/${facts.ids[which]}`);
+    await becomes("the heading", () => title(page), `Job ${facts.ids[which]}`);
+    await page.waitForSelector(action("put-again"));
+    assert.match(await toastAfter(page, () => page.click(action("put-again")), "error"), why);
+    assert.equal(await title(page), `Job ${facts.ids[which]}`);
+  }
+});
+
+test("the id and the body of a job are copied", async () => {
+  const page = await newPage({ permissions: ["clipboard-read", "clipboard-write"] });
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  const copy = async (button, what) => {
+    assert.equal(await toastAfter(page, () => page.click(action(button))), `Copied ${what}.`);
+    return copied();
+  };
+  await open(page, `#/jobs/${facts.ids.json}`);
+  await page.waitForSelector("[data-format=json]");
+  assert.equal(await copy("copy-id", "the id"), String(facts.ids.json));
+  // As it is, and not as it is shown.
+  assert.match(await copy("copy-body", "the body"), /^\{"to": "ada@example\.org", /);
+  await show(page, `#/jobs/${facts.ids.binary}`);
+  await page.waitForSelector("[data-format=hex]");
+  await becomes("the button", () => page.textContent(action("copy-body")), "Copy hex");
+  assert.match(await copy("copy-body", "the body"), /^fffec328203c623e/);
+  // A page without TLS from another machine has no clipboard of this kind.
+  await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { configurable: true,
+    value: undefined }));
+  await page.click(action("copy-id"));
+  await toastAfter(page, () => page.click(action("copy-id")));
+  await page.evaluate(() => delete navigator.clipboard);
+  await becomes("the id", copied, String(facts.ids.binary));
+  await page.evaluate(() => {
+    document.execCommand = () => false;
+    Object.defineProperty(navigator, "clipboard", { configurable: true, value: undefined });
+  });
+  assert.match(await toastAfter(page, () => page.click(action("copy-id")), "error"), /refuses to copy the id/);
+});
+
 test("a tube: the times of its jobs", async () => {
   const { name, client } = await newTube({ ready: 20 });
   await client.watchOnly(name);
@@ -411,6 +528,107 @@ test("pages of jobs, sorting, and search among those that are loaded", async () 
   await page.click(action("search-bodies"));
   assert.match(await taskEnd(page, "done"), /^1,\d\d\d read\.$/);
   await becomes("the jobs", loaded, "1 of 1,205 jobs loaded");
+});
+
+test("a refresh that ends after more jobs were loaded does not take them away", async () => {
+  const page = await newPage();
+  // Refreshes are answered when the test allows it.
+  const held = [];
+  let holds = false;
+  await page.route((url) => url.pathname === "/api/v1/tubes/mail/jobs" && url.searchParams.get("from") === "0",
+    (route) => (holds ? held.push(route) : route.continue()));
+  await open(page, "#/tubes/mail?state=ready");
+  const loaded = () => page.textContent("[data-count]");
+  await becomes("the jobs", loaded, "100 jobs loaded");
+  holds = true;
+  await page.keyboard.press("r");
+  await until("a refresh", () => held.length > 0);
+  await page.click(action("more"));
+  await becomes("the jobs", loaded, "200 jobs loaded");
+  holds = false;
+  const [answered] = await Promise.all([
+    page.waitForResponse((response) => response.url() === held[0].request().url()), held[0].continue()]);
+  await answered.finished();
+  // A later request for more begins after the jobs that are there.
+  await page.click(action("much-more"));
+  await becomes("the jobs", loaded, "1,200 jobs loaded");
+});
+
+test("back from a job, the list has its place, its rows, its order and its search", async () => {
+  const { name } = await newTube({ ready: 1300 });
+  const page = await newPage();
+  await open(page, `#/tubes/${name}?state=ready`);
+  const count = () => page.textContent("[data-count]");
+  const auto = page.locator("label:has([data-action=auto])");
+  await becomes("the jobs", count, "100 jobs loaded");
+  assert.equal(await auto.textContent(), "Auto");
+  await page.click(action("much-more"));
+  await becomes("the jobs", count, "1,100 jobs loaded");
+  // Above 1,000 rows the list is not loaded again by itself.
+  assert.equal(await auto.textContent(), "Auto: off above 1,000 rows");
+  assert(await page.isDisabled(action("auto")));
+  await page.click("th[data-column=id] button");
+  await page.evaluate(() => scrollTo(0, 20_000));
+  const seen = () => page.evaluate(() => {
+    const head = document.querySelector("#table-jobs th").getBoundingClientRect().bottom;
+    const found = [...document.querySelectorAll("#table-jobs tr[data-key]")].find((each) =>
+      each.getBoundingClientRect().top >= head);
+    return found && [found.dataset.key, Math.round(found.getBoundingClientRect().top)];
+  });
+  await until("the middle", async () => (await seen()) && await page.evaluate(() => scrollY) === 20_000);
+  const place = await seen();
+  const link = page.locator(`${row(place[0])} td[data-column=id] a`);
+  const isBack = async () => {
+    await becomes("the heading", () => title(page), name);
+    await becomes("the jobs", count, "1,100 jobs loaded");
+    const [key, top] = await until("a row", seen);
+    assert.equal(key, place[0]);
+    assert(Math.abs(top - place[1]) <= 1, `${top}, not ${place[1]}`);
+    assert.equal(await page.getAttribute("th[data-column=id]", "aria-sort"), "descending");
+  };
+  for (const back of [() => page.goBack(), () => page.keyboard.press("Backspace"),
+    () => page.click("#crumbs a:last-of-type")]) {
+    await link.click();
+    await becomes("the heading", () => title(page), `Job ${place[0]}`);
+    await page.waitForSelector("[data-key=tube] a");
+    await back();
+    await isBack();
+  }
+  // A change of the job is seen: the rows are loaded again, all of them.
+  await link.click();
+  await page.click(action("delete", "[data-actions=job]"));
+  await toastAfter(page, () => page.click(submit("delete")));
+  await page.keyboard.press("Backspace");
+  await page.waitForSelector(row(place[0]), { state: "detached" });
+  await becomes("the jobs", count, "1,100 jobs loaded");
+  // The refresh by hand keeps the rows too.
+  await page.keyboard.press("r");
+  await becomes("the jobs", count, "1,100 jobs loaded");
+  // After another view, the list begins at its top.
+  await show(page, "#/clients");
+  await becomes("the heading", () => title(page), "Clients");
+  await show(page, `#/tubes/${name}?state=ready`);
+  await becomes("the jobs", count, "100 jobs loaded");
+  assert.equal(await page.evaluate(() => scrollY), 0);
+});
+
+test("back from a job by keyboard, the same row is active", async () => {
+  const tube = await newTube({ buried: 40 });
+  const page = await newPage({ viewport: { width: 390, height: 700 } });
+  await open(page, `#/tubes/${tube.name}?state=buried`);
+  await page.waitForSelector("#table-jobs tr[data-key]");
+  for (let i = 0; i < 30; ++i) await page.keyboard.press("j");
+  const active = () => page.getAttribute("#table-jobs tr.active", "data-key");
+  const id = await active();
+  await page.keyboard.press("Enter");
+  await becomes("the heading", () => title(page), `Job ${id}`);
+  await page.waitForSelector("[data-key=tube] a");
+  await page.keyboard.press("Backspace");
+  await becomes("the active row", active, id);
+  const { y } = await page.locator("#table-jobs tr.active").boundingBox();
+  assert(y > 0 && y < 700);
+  await page.keyboard.press("j");
+  await until("the next row", async () => await active() !== id);
 });
 
 test("many jobs: kick, move, re-prioritize, delete", async () => {

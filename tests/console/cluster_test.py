@@ -62,7 +62,7 @@ class Console(ClusterTest):
             "npm": str(NPM), "directory": str(self.directory),
             "failures": str(NPM.parent / "failures"),
             "control": f"http://127.0.0.1:{control.server_address[1]}",
-            "queue": {"host": host, "port": port}, "tokens": {}, "facts": {},
+            "queue": {"host": host, "port": port}, "tokens": {}, "title": "", "facts": {},
             "urls": {"full": cluster["a"].url, **{node.name: node.url for node in (*cluster, new)}}}
         until("the API", lambda: cluster["a"].serves())
         done = subprocess.run(["node", HERE / "cluster.mjs"], check=False,

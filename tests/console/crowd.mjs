@@ -220,11 +220,17 @@ test("a lost connection is shown, and is mended by itself", async () => {
   await page.evaluate(() => scrollTo(0, 1000));
   assert.match(await toastAfter(page, () => page.click(action("kick", "[data-actions=tube]")), "error"),
     /cannot be reached/);
+  // The settings may be others when the server is back.
+  await page.route("**/api/v1/access", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...await response.json(), title: "another", color: "teal" } });
+  });
   await ask("start");
   for (const each of [page, other]) {
     await each.waitForSelector("#connection[data-state=live]");
     await each.waitForSelector("#banner", { state: "hidden" });
   }
+  await becomes("the title", async () => (await page.textContent("#server-name")).startsWith("another ("), true);
   assert.equal(await jobsIn("mail", "buried"), buried);
   await becomes("the buried jobs", () => page.textContent("[data-state=buried]"), `buried ${buried}`);
   // The kill has ended the client, so its held jobs are ready again.
@@ -259,7 +265,8 @@ test("a page that is opened while the server is down begins when it is up", asyn
   await page.waitForSelector(row("mail"));
 });
 
-test("16 streams are in use: a further page says so, and goes on when one has ended", async () => {
+// Opens all 16 streams of events, and returns functions that end them.
+async function useAllStreams() {
   const streams = [];
   for (let i = 0; i < 16; ++i) {
     const abort = new AbortController();
@@ -270,17 +277,93 @@ test("16 streams are in use: a further page says so, and goes on when one has en
       return answer.status === 200 && answer;
     });
     response.body.pipeTo(new WritableStream()).catch(() => {});
-    streams.push(abort);
+    streams.push(() => abort.abort());
   }
+  return streams;
+}
+
+test("16 streams are in use: a further page polls, says so, and goes on when one has ended", async () => {
+  const streams = await useAllStreams();
   const page = await newPage();
-  await open(page, "#/tubes/mail?state=buried", { state: "lost" });
-  await page.waitForSelector("#banner:visible");
-  assert.match(await page.textContent("#banner-text"), /16|stream|many/i);
-  // Everything except the live numbers works.
-  await page.waitForSelector("#table-jobs tr[data-key]");
-  streams[0].abort();
+  await open(page, "#/tubes", { state: "polling" });
+  assert.match(await page.textContent("#polling"),
+    /^As many streams of events are open as there may be\. This page reads the numbers every 5 seconds/);
+  assert.equal(await page.textContent("#connection-text"), "every 5 s");
+  assert(!await page.isVisible("#banner"));
+  // After a restart of the server, tests before this one may have left further tubes.
+  const tubes = (await get("/server"))["current-tubes"].toLocaleString("en");
+  await becomes("the tubes", () => page.textContent("[data-count]"), `${tubes} tubes`);
+  // Numbers change; new tubes come, and others go.
+  const cell = (name, column) => page.textContent(`${row(name)} td[data-column=${column}]`);
+  const id = await put("polled", "x");
+  await page.fill("[data-search]", "polled");
+  await page.waitForSelector(row("polled"));
+  assert.equal(await cell("polled", "ready"), "1");
+  await put("polled", "y");
+  await becomes("the ready jobs", () => cell("polled", "ready"), "2");
+  await show(page, "#/");
+  await becomes("the buried jobs", () => page.textContent("[data-tile=buried] [data-value]"),
+    (await get("/server"))["current-jobs-buried"].toLocaleString("en"));
+  await page.waitForSelector("[data-chart=rates] canvas");
+  await page.waitForSelector("[data-alert='many unwatched']");
+  await api("POST", "/tubes/polled/clear");
+  await show(page, "#/tubes?q=polled");
+  await page.waitForSelector(row("polled"), { state: "detached" });
+  assert.equal((await api("GET", `/jobs/${id}`)).status, 404);
+  streams[0]();
   await page.waitForSelector("#connection[data-state=live]");
-  await page.waitForSelector("#banner", { state: "hidden" });
+  await page.waitForSelector("#polling", { state: "hidden" });
+  await put("polled", "z");
+  await becomes("the ready jobs", () => cell("polled", "ready"), "1");
+});
+
+test("a page that polls waits 5 seconds between rounds, and makes none while it is hidden", async () => {
+  await useAllStreams();
+  const page = await newPage();
+  let inProgress = 0;
+  page.on("request", () => { inProgress += 1; });
+  for (const end of ["requestfinished", "requestfailed"]) page.on(end, () => { inProgress -= 1; });
+  // The clock of the page stands, except in these steps, which begin when no request is in progress.
+  const step = async (milliseconds) => {
+    await until("the end of the requests", () => inProgress === 0);
+    await page.clock.runFor(milliseconds);
+  };
+  await page.clock.install();
+  await page.addInitScript(() => {
+    const real = globalThis.fetch;
+    globalThis.begun = { "/api/v1/server": [], "/api/v1/events": [] };
+    globalThis.fetch = (url, init) => {
+      globalThis.begun[url]?.push(performance.now());
+      return real(url, init);
+    };
+  });
+  const begun = (path) => page.evaluate((which) => globalThis.begun[which], path);
+  await page.goto(urls.full);
+  await page.clock.pauseAt(Date.now() + 3_600_000);
+  const rounds = () => begun("/api/v1/server");
+  await until("some rounds", async () => {
+    await step(500);
+    return (await rounds()).length >= 5;
+  });
+  assert.equal(await page.getAttribute("#connection", "data-state"), "polling");
+  const times = (await rounds()).slice(-3);
+  for (const [i, time] of times.entries()) assert(i === 0 || time - times[i - 1] >= 5000, `${times}`);
+  // Each round begins with an attempt to open a stream.
+  assert((await begun("/api/v1/events")).length <= (await rounds()).length + 1);
+  const setVisible = (visible) => page.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => !value });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, visible);
+  await setVisible(false);
+  await step(0);
+  const hidden = (await rounds()).length;
+  for (let i = 0; i < 120; ++i) await step(500);
+  assert.equal((await rounds()).length, hidden, "no round while the page is hidden");
+  await setVisible(true);
+  await until("a round", async () => {
+    await step(100);
+    return (await rounds()).length > hidden;
+  });
 });
 
 test("two pages at once show the same", async () => {

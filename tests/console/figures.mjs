@@ -1,5 +1,5 @@
-// Figures of the console with 10,000 tubes, for bench/measure/console.py: the first paint, and the
-// longest tasks of a page whose tubes all change each second. Prints a line "WHAT: NUMBER ms" for
+// Figures of the console with 10,000 tubes, for bench/measure/console.py: the first paint, the first
+// rows, and the longest tasks of a page whose tubes all change each second. Prints a line "WHAT: NUMBER ms" for
 // each, and fails only if it cannot measure. Run by run_console.py.
 
 import assert from "node:assert/strict";
@@ -19,6 +19,24 @@ test("the first paint", async () => {
     const [paint] = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")
       .map(({ startTime }) => startTime));
     figure("the first paint", paint);
+    await page.context().close();
+  }
+});
+
+// From the start of the navigation to the first frame with rows of the tubes.
+test("the first rows of 10,000 tubes", async () => {
+  for (let round = 0; round < 3; ++round) {
+    const page = await newPage();
+    await page.addInitScript((rows) => {
+      const look = () => {
+        if (document.querySelector(rows)) globalThis.firstRows = performance.now();
+        else requestAnimationFrame(look);
+      };
+      look();
+    }, kRows);
+    await open(page, "#/tubes");
+    await page.waitForFunction(() => globalThis.firstRows !== undefined);
+    figure("the first rows", await page.evaluate(() => globalThis.firstRows));
     await page.context().close();
   }
 });

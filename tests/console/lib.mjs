@@ -6,12 +6,14 @@
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
+import { createServer, request as httpRequest } from "node:http";
 import { createRequire } from "node:module";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-export const { npm, directory, failures, control, queue, tokens, urls, facts } =
+export const { npm, directory, failures, control, queue, tokens, title: serverTitle, urls,
+  facts } =
   JSON.parse(process.env.TUBED_CONSOLE);
 
 const require = createRequire(join(npm, "package.json"));
@@ -223,6 +225,36 @@ export async function open(page, hash, { url = urls.full, state = "live" } = {})
   await page.goto(url + hash);
   await page.waitForSelector(state === "signin" ? "[data-signin]"
     : `#connection[data-state=${state}]`);
+}
+
+// Starts a proxy that serves a server below a path of a host of its own, as a reverse proxy does,
+// and returns the address of its console. Each request that it forwards is in `requests`.
+export async function serveBelow(path, url, requests = []) {
+  const target = new URL(url);
+  const proxy = createServer((request, response) => {
+    requests.push(request.url);
+    if (!request.url.startsWith(path)) {
+      response.writeHead(404).end();
+      return;
+    }
+    const { method, headers } = request;
+    const forwarded = httpRequest({ host: target.hostname, port: target.port, method, headers,
+      path: `/${request.url.slice(path.length)}` }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    forwarded.on("error", () => response.destroy());
+    response.on("close", () => forwarded.destroy());
+    request.pipe(forwarded);
+  });
+  await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  atEnd(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  const address = `http://127.0.0.1:${proxy.address().port}${path}`;
+  urls[address] = address;   // pages may request it
+  return address;
 }
 
 // Switches to this view within the loaded page.

@@ -156,6 +156,25 @@ test("a node that does not serve names the leader on every page", async () => {
   await becomes("the notice", () => page.isVisible("#not-serving"), false);
 });
 
+test("tubes have alerts on the leader alone", async () => {
+  const page = await pageOfNode(kFollower);
+  await open(page, "#/");
+  const detail = "This node, b, does not serve clients. The leader is a. Its console has the alerts of tubes.";
+  await becomes("the alert", () => page.textContent("[data-alert='not serving']"), detail);
+  const ofTubes = "[data-alert^='many '], [data-alert^='idle '], [data-alert^='paused '], [data-alert^='buried '], "
+    + "[data-alert=oldest]";
+  // The 10,000 tubes without workers that the page knows are no alerts here.
+  await show(page, "#/tubes");
+  await becomes("the tubes", () => page.textContent("[data-count]"), "10,000 tubes");
+  await show(page, "#/");
+  await page.waitForSelector("[data-alert='not serving']");
+  assert.equal(await page.locator(ofTubes).count(), 0);
+  await setNode(page, kLeader);
+  await page.waitForSelector("[data-alert='many unwatched']");
+  await setNode(page, kFollower);
+  await page.waitForSelector("[data-alert='many unwatched']", { state: "detached" });
+});
+
 test("a node that waits, and one that fetches the state", async () => {
   const page = await pageOfNode(kWaiting);
   await open(page, "#/nodes", { url: urls.read });

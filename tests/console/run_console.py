@@ -37,6 +37,7 @@ from run_client import install_from_npm  # noqa: E402
 import fill  # noqa: E402
 
 TOKENS = {name: f"tbd_token-of-{name}" for name in ("ops", "watcher", "producer", "mailer")}
+TITLE = "<b>prod</b> – a title with as many bytes as it may have, " + "x" * 5
 ROLES = """
 [[role]]
 name = "ops"
@@ -110,8 +111,8 @@ def token_settings(directory):
     """Returns the flags of a server whose clients authenticate with TOKENS."""
     tokens = write_tokens(directory / "tokens", TOKENS)
     path = directory / "tubed.toml"
-    path.write_text(f'http.api = "full"\nhttp.auth = "token"\nauth.tokens = "{tokens}"\n{ROLES}',
-                    encoding="utf-8")
+    path.write_text(f'http.api = "full"\nhttp.auth = "token"\nauth.tokens = "{tokens}"\n'
+                    f'http.title = "{TITLE}"\nhttp.color = "#ffd000"\n{ROLES}', encoding="utf-8")
     return ["--config", str(path)]
 
 
@@ -148,7 +149,8 @@ def run(options, arguments):
         stack.callback(lambda: full.daemon.end())  # the latest daemon
         facts = getattr(fill, options.fill)(full)
         small = {}
-        for name, flags in (("token", token_settings(directory)), ("read", ["--http-api", "read"])):
+        for name, flags in (("token", token_settings(directory)), ("read", ["--http-api", "read",
+                                                       "--http-color", "purple"])):
             daemon = Daemon(["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0", *flags])
             stack.callback(daemon.end)
             with contextlib.closing(Client(daemon.addresses[0])) as client:
@@ -167,7 +169,7 @@ def run(options, arguments):
             "npm": str(options.npm_dir), "directory": str(directory),
             "failures": str(options.npm_dir.parent / "failures"),
             "control": f"http://127.0.0.1:{control.server_address[1]}",
-            "queue": {"host": host, "port": port}, "tokens": TOKENS,
+            "queue": {"host": host, "port": port}, "tokens": TOKENS, "title": TITLE,
             "urls": {"full": url(full.daemon), **small}, "facts": facts}
         command = ["node", str(options.script), *arguments]
         code = subprocess.run(command, env=os.environ | {"TUBED_CONSOLE": json.dumps(variables)},

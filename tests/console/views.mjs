@@ -2,9 +2,10 @@
 // run_console.py.
 
 import assert from "node:assert/strict";
+import { hostname } from "node:os";
 
-import { action, axe, becomes, facts, get, hashOf, newPage, open, overflow, row, runTests, show, test, title,
-  until } from "./lib.mjs";
+import { action, axe, becomes, facts, get, hashOf, newPage, open, overflow, put, row, runTests, serveBelow,
+  serverTitle, show, submit, test, title, tokens, until, urls } from "./lib.mjs";
 
 // An address of each view, its heading, and an element that must be present before checks.
 const kViews = [
@@ -50,6 +51,54 @@ for (const [width, height] of [[360, 740], [1280, 800], [2560, 1300]]) {
     });
   }
 }
+
+// Above and below each width at which the header changes.
+const kHeaderWidths = [360, 390, 480, 600, 700, 760, 761, 790, 815, 900, 1024, 1180, 1181, 1280, 1600, 1920, 2560];
+
+test("the header fits at each width, with everything that it may have", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await newPage({ colorScheme });
+    await open(page, "#/", { url: urls.token, state: "signin" });
+    await page.fill("[name=token]", tokens.ops);
+    await page.click(action("submit"));
+    await page.waitForSelector("#connection[data-state=live]");
+    await page.evaluate(() => {
+      // The view of nodes is in the navigation of a cluster.
+      const nodes = document.querySelector("[data-nav=nodes]").cloneNode(true);
+      nodes.hidden = false;
+      nodes.dataset.nav = "more";
+      document.querySelector(".main-nav").append(nodes);
+      document.getElementById("access").textContent = "a role with quite a long name";
+      document.getElementById("connection-text").textContent = "no live data";
+    });
+    for (const width of kHeaderWidths) {
+      await page.setViewportSize({ width, height: 800 });
+      await becomes(`nothing wider than ${width} px`, async () => await overflow(page) <= 0, true);
+      const outside = await page.evaluate(() => [...document.querySelectorAll(".top *")].filter((element) => {
+        const { left, right, width: own } = element.getBoundingClientRect();
+        return own > 0 && !element.closest("#server-name > *, svg *") && (left < 0 || right > innerWidth);
+      }).map((element) => element.outerHTML));
+      assert.deepEqual(outside, [], `${width} px`);
+      // What sticks below the header is not under it.
+      await becomes(`the height at ${width} px`, () => page.evaluate(() => {
+        const { offsetHeight } = document.querySelector(".top");
+        return getComputedStyle(document.documentElement).getPropertyValue("--top-height") === `${offsetHeight}px`;
+      }), true);
+      if ([390, 790, 1280].includes(width)) assert.deepEqual(await axe(page), [], `${width} px`);
+    }
+    const lines = await page.evaluate(() => document.querySelector(".top").offsetHeight / 46);
+    assert(lines < 1.5, "a header that has had several lines has one again");
+    // By keyboard, each control of the header is reached.
+    await page.keyboard.press("Tab");
+    const reached = new Set();
+    await until("all controls", async () => {
+      reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.dataset.nav));
+      await page.keyboard.press("Tab");
+      return ["brand", "overview", "more", "go-to", "zone", "theme", "help", "sign-out"].every((id) =>
+        reached.has(id));
+    });
+  }
+});
 
 test("each view at 200 % zoom", async () => {
   // To the page, zoom is a smaller window with more pixels.
@@ -132,6 +181,93 @@ test("the theme is kept", async () => {
   assert.equal(await background(), light);
 });
 
+// --- which server it is
+
+async function signedIn(hash) {
+  const page = await newPage();
+  await open(page, hash, { url: urls.token, state: "signin" });
+  await page.fill("[name=token]", tokens.ops);
+  await page.click(action("submit"));
+  await page.waitForSelector("#connection[data-state=live]");
+  return page;
+}
+
+test("the title, the color and the host of the server are in the header, the tab and the dialogs", async () => {
+  const page = await signedIn("#/tubes/mail");
+  const name = `${serverTitle} (${hostname()})`;
+  assert.equal(Buffer.byteLength(serverTitle), 64);
+  await becomes("the header", () => page.textContent("#server-name"), name);
+  assert.equal(await page.getAttribute("#server-name", "title"), name);
+  await becomes("the tab", () => page.title(), `mail · ${name} · tubed`);
+  await page.waitForSelector("[data-actions=tube]");
+  for (const dialog of ["pause", "kick", "clear"]) {
+    await page.click(action(dialog, "[data-actions=tube]"));
+    await page.waitForSelector(`[data-dialog=${dialog}]`);
+    assert.equal(await page.textContent(`[data-dialog=${dialog}] .server-name`), name);
+    assert.equal(await page.locator(`[data-dialog=${dialog}] b`).count(), 0);
+    assert.deepEqual(await axe(page), [], dialog);
+    await page.keyboard.press("Escape");
+  }
+  await show(page, "#/server");
+  await page.click(action("drain"));
+  assert.equal(await page.textContent("[data-dialog=drain] .server-name"), name);
+  await page.keyboard.press("Escape");
+  const colors = (each) => each.locator("#server-name").evaluate((element) => {
+    const { backgroundColor, color } = getComputedStyle(element);
+    return [backgroundColor, color];
+  });
+  // Black on yellow, and white on purple.
+  assert.deepEqual(await colors(page), ["rgb(255, 208, 0)", "rgb(0, 0, 0)"]);
+  const other = await newPage();
+  await open(other, "#/", { url: urls.read });
+  await becomes("the header", () => other.textContent("#server-name"), hostname());
+  assert.deepEqual(await colors(other), ["rgb(128, 0, 128)", "rgb(255, 255, 255)"]);
+  assert.deepEqual(await axe(other), []);
+});
+
+test("text on every color can be read", async () => {
+  const page = await newPage();
+  let color = null;
+  await page.route("**/api/v1/access", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...await response.json(), color, title: "production" } });
+  });
+  for (color of ["red", "orange", "yellow", "green", "teal", "blue", "purple", "pink", "brown", "gray", "#000000",
+    "#ffffff", "#767676", "#777777", "#c0ffee"]) {
+    await open(page, "#/server");
+    await page.waitForSelector(".colored #server-name");
+    await becomes("the header", () => page.textContent("#server-name"), `production (${hostname()})`);
+    assert.deepEqual(await axe(page), [], color);
+  }
+});
+
+test("below a path of a proxy", async () => {
+  const requests = [];
+  const url = await serveBelow("/queues/a%20b/", urls.full, requests);
+  const other = await serveBelow("/other/", urls.token);
+  const page = await newPage();
+  await open(page, "#/tubes?q=mail", { url });
+  await page.waitForSelector(row("mail"));
+  await page.waitForSelector("link[rel=icon]", { state: "attached" });
+  await show(page, "#/");
+  await page.waitForSelector("[data-chart=rates] canvas");
+  const id = await put("below", "{\"a\": 1}");
+  await show(page, `#/jobs/${id}`);
+  await page.waitForSelector("[data-format=json]");
+  await page.click(action("reserve"));
+  await page.waitForSelector("[data-held]:visible");
+  await page.click(action("delete-held"));
+  await page.waitForSelector(".notice:visible");
+  assert.deepEqual(requests.filter((path) => !path.startsWith("/queues/a%20b/")), []);
+  // The storage of each server below the host is its own: the token of one is not sent to another.
+  await open(page, "#/tubes", { url: other, state: "signin" });
+  await page.fill("[name=token]", tokens.ops);
+  await page.click(action("submit"));
+  await page.waitForSelector("#connection[data-state=live]");
+  const keys = await page.evaluate(() => Object.keys({ ...sessionStorage }));
+  assert.deepEqual(keys.filter((key) => key.includes("token")), ["tubed/other/token"]);
+});
+
 // --- the overview
 
 test("the overview has the server's numbers, charts and alerts in plain words", async () => {
@@ -147,22 +283,60 @@ test("the overview has the server's numbers, charts and alerts in plain words", 
   await page.waitForSelector("[data-alert='paused paused']");
   assert.match(await page.textContent("[data-alert='paused paused']"),
     /^paused: paused for another 23 h \d+ min, 5 ready\.$/);
-  // No worker watches the tube.
-  const stuck = "[data-alert='idle steps']";
-  await page.waitForSelector(stuck);
-  assert.match(await page.textContent(stuck), /^steps: [\d,]+ ready, no worker watches it\.$/);
-  assert.notEqual(await page.textContent("#alert-count"), "");
+  // No worker watches almost all tubes: this is one alert, which names those with the most jobs.
+  const stuck = "[data-alert='many unwatched']";
+  const parts = async () => (await page.textContent(stuck)).match(
+    /^([\d,]+) tubes have ready jobs, and for 5 s or longer no worker watches them\.The largest: (.+)$/);
+  // It grows to all tubes as their jobs become 5 s old.
+  await until("an alert of all tubes", async () =>
+    Number((await parts())[1].replaceAll(",", "")) > facts.bulk.tubes);
+  const first = (await parts())[2];
+  assert.match(first, /^steps, bodies, bulk-\d+$/);
+  assert.equal(await page.locator("[data-alert^='idle ']").count(), 0);
+  const alerts = Number(await page.textContent("#alert-count"));
+  assert(alerts > 0 && alerts < 10);
+  assert.equal(await page.getAttribute(`${stuck} a >> nth=0`, "href"), "#/tubes?sort=ready&order=desc");
+  await page.click(".thresholds summary");
+  await page.waitForSelector(".thresholds dd");
+  assert.match(await page.textContent(".thresholds"), /for 5 s no client watches it/);
+  assert.match(await page.textContent(".thresholds"), /for 30 s none of its jobs was reserved/);
   for (const chart of ["rates", "ready", "states", "connections", "memory", "journal"]) {
     await page.locator(`[data-chart=${chart}]`).scrollIntoViewIfNeeded();
     await page.waitForSelector(`[data-chart=${chart}] canvas`);
   }
-  for (const range of ["15m", "1h", "all", "5m"]) {
+  for (const range of ["15m", "1h", "day", "all", "5m"]) {
     await page.click(`[data-range="${range}"]`);
     assert.equal(await page.getAttribute(`[data-range="${range}"]`, "aria-pressed"), "true");
     assert.match(hashOf(page), new RegExp(`range=${range}`));
   }
-  await page.click(`${stuck} a`);
+  await page.click(`${stuck} .alert-tubes a`);
   await becomes("the heading", () => title(page), "steps");
+});
+
+test("a tube has charts of the last hour and of the last day", async () => {
+  const page = await newPage();
+  const now = Math.floor(Date.now() / 60_000) * 60;
+  const point = (minutes, ready) => [now - 60 * minutes, 60, ready, 1, 2, 3, 600, 300, 66, 0];
+  let samples = [point(600, 9), point(599, 8), point(30, 5), point(2, 6), point(1, 7)];
+  const columns = ["time", "seconds", "ready", "reserved", "delayed", "buried", "puts", "reserves",
+    "deletes", "timeouts"];
+  await page.route(/\/history\?span=day&tube=mail$/, (route) =>
+    route.fulfill({ json: { interval: 60, columns, samples } }));
+  await open(page, "#/tubes/mail");
+  await page.click("[data-tab=history]");
+  const legend = (chart) => page.locator(`[data-chart=${chart}] .legend-value`).allTextContents();
+  await page.waitForSelector("[data-chart=tube-rates] canvas");
+  assert.deepEqual(await legend("tube-rates"), ["10", "5", "1.1", "0"]);
+  assert.deepEqual(await legend("tube-ready"), ["7"]);
+  assert.deepEqual(await legend("tube-states"), ["1", "2", "3"]);
+  assert.equal(await page.getAttribute("[data-range='1h']", "aria-pressed"), "true");
+  await page.click("[data-range=day]");
+  assert.equal(await page.getAttribute("[data-range=day]", "aria-pressed"), "true");
+  assert.match(hashOf(page), /view=history&range=day/);
+  samples = [];
+  await page.keyboard.press("r");
+  await becomes("a notice", () => page.textContent(".view-tube section .notice"),
+    "No history yet. The server keeps the history of its 50 busiest tubes.");
 });
 
 test("a chart shows the values of the point under the pointer", async () => {
@@ -193,7 +367,8 @@ test("each view and its state has an address; reload, back and forward keep them
     await becomes("the address", () => hashOf(page), hash);
     await page.waitForSelector(present);
     assert.equal(await title(page), heading);
-    assert.equal(await page.title(), `${heading} · tubed`);
+    // The name of the server is read after a load.
+    await becomes("the title of the page", () => page.title(), `${heading} · ${hostname()} · tubed`);
   };
   for (const step of steps) {
     await show(page, step[0]);
@@ -234,6 +409,43 @@ test("choices are written into the address", async () => {
   await page.goBack();
   await page.goBack();
   await becomes("the address", () => hashOf(page), "#/tubes?q=mail&sort=ready&order=desc");
+});
+
+test("a click on a time shows moments beside all times, in UTC or local", async () => {
+  const page = await newPage({ timezoneId: "Asia/Kolkata" });
+  await open(page, "#/tubes/mail?state=buried");
+  const age = () => page.textContent("#table-jobs tr[data-key] td[data-column=age]");
+  await becomes("an age", async () => /^\d+ (s|min)[^·]*$/.test(await age()), true);
+  await page.click("#table-jobs tr[data-key] td[data-column=age] .time");
+  await becomes("an age with its moment", async () => /^\d+ .+ · \d+ \w+, \d\d:\d\d:\d\d$/.test(await age()),
+    true);
+  // All jobs were put within some minutes, and the zones differ by 5.5 hours.
+  const timeOf = async () => (await age()).match(/\d\d:\d\d:\d\d/)[0].split(":").map(Number);
+  const local = await timeOf();
+  assert.equal(await page.textContent("#zone"), "local");
+  await page.keyboard.press("u");
+  await becomes("the zone", () => page.textContent("#zone"), "UTC");
+  await until("another time", async () => {
+    const utc = await timeOf();
+    const minutes = ([hours, rest]) => 60 * hours + rest;
+    const ahead = (minutes(local) - minutes(utc) + 1440) % 1440;
+    return ahead >= 328 && ahead <= 330;
+  });
+  assert.match(await page.getAttribute("[data-value=oldest]", "title"), /UTC/);
+  // The choices are kept, and concern all views.
+  await page.reload();
+  await show(page, `#/jobs/${facts.delayed[0]}`);
+  await page.waitForSelector("[data-key=time-left] dd.time");
+  assert.match(await page.textContent("[data-key=time-left] dd"), /^2\d h.* · \d+ \w+, /);
+  assert.match(await page.textContent("[data-key=age] dd"), / · \d+ \w+, \d\d:\d\d:\d\d$/);
+  await page.keyboard.press("t");
+  await becomes("the time alone", async () => /·/.test(await page.textContent("[data-key=age] dd")), false);
+  await page.click("#zone");
+  assert.equal(await page.textContent("#zone"), "local");
+  await show(page, "#/clients");
+  await page.click("#table-clients td[data-column=idle] .time");
+  await becomes("an idle time with its moment", async () => / · /.test(
+    await page.textContent("#table-clients td[data-column=idle]")), true);
 });
 
 test("times are relative, with the moment in the title", async () => {

@@ -344,6 +344,28 @@ class Reload(AccessTest):
         self.assertEqual(client.ask("auth tbd_a-new-token"), "AUTHENTICATED")
         self.assertIn("no token worker-1", daemon.wait_for_line("check the access files"))
 
+    def test_a_client_that_loses_its_token_by_its_own_reload_is_answered(self):
+        daemon = self.serve_roles(WEB, WORKER, ADMIN)
+        admin, other = self.login(daemon, "admin-1"), self.login(daemon, "admin-1")
+        write_tokens(self.tokens, {"admin-1": "tbd_another-token", "web-1": TOKENS["web-1"],
+                                   "worker-1": TOKENS["worker-1"]})
+        admin.send(b"reload\r\nuse x\r\n")
+        self.assertEqual(admin.rest(), b"OK 45\r\n---\nchanged: [auth.tokens]\nneeds-restart: []\n\r\n")
+        self.assertEqual(other.rest(), b"")
+        client = self.connect_tls(daemon)
+        self.assertEqual(client.ask("auth tbd_another-token"), "AUTHENTICATED")
+
+    def test_only_administrators_reload(self):
+        some = role("some", *FAMILIES, tubes=["mail.*"], tokens=["worker-1"])
+        daemon = self.serve_roles(WEB, some, ADMIN)
+        for name in ("web-1", "worker-1"):
+            self.assertEqual(self.login(daemon, name).ask("reload"), "DENIED")
+        self.assertEqual(daemon.lines_with("reloaded"), [])
+        self.login(daemon, "admin-1").ask("reload")
+        line = daemon.wait_for_line(" admin command ")
+        self.assertIn("command=reload", line)
+        self.assertIn("reply=OK", line)
+
     def test_a_wrong_file_changes_nothing(self):
         daemon = self.serve_roles(WEB, WORKER, ADMIN)
         worker = self.login(daemon, "worker-1")

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import pwd
 import select
+import signal
 import socket
 import threading
 import time
@@ -126,6 +127,79 @@ class Bodies(ApiTest):
             self.assertEqual(base64.b64decode(got["body_base64"]) if "body_base64" in got
                              else got["body"].encode(), body)
         self.assertEqual(self.get(daemon, "/server").json["current-jobs-ready"], 5)
+
+
+class Filters(ApiTest):
+    def test_a_walk(self):
+        daemon = self.serve()
+        bodies = [b"100% sure\n", b"other", "größer".encode(), b"a+b", b"other"]
+        for i, body in enumerate(bodies):
+            self.put(daemon, body, query=f"?pri={i}&tags=grp:g{i % 2}")
+
+        def found(query):
+            pages = []
+            start = 0
+            while True:
+                page = self.get(daemon, f"/tubes/mail/jobs?from={start}&limit=2{query}").json
+                pages.append((page["looked"], [job["id"] for job in page["jobs"]]))
+                start = page["next"]
+                if start == 0:
+                    return pages
+        self.assertEqual(found("&q=100%25%20sure%0A"), [(5, [1])])
+        self.assertEqual(found("&q=gr%C3%B6%C3%9Fer"), [(5, [3])])
+        self.assertEqual(found("&q=a%2Bb"), [(5, [4])])
+        self.assertEqual(found("&tag=grp:g0"), [(3, [1, 3]), (2, [5])])
+        self.assertEqual(found("&q=other&pri_over=1&pri_below=9&age_below=1000000"), [(5, [5])])
+        self.assertEqual(found("&age_over=1000000"), [(5, [])])
+        self.assertEqual(found("&failures_over=0"), [(5, [])])
+        row = self.get(daemon, "/tubes/mail/jobs?q=sure").json["jobs"][0]
+        self.assertEqual((row["failures"], row["dead-from"], row["tags"]), (0, "-", "grp:g0"))
+        plain = self.get(daemon, "/tubes/mail/jobs").json
+        self.assertNotIn("looked", plain)
+        self.assertNotIn("failures", plain["jobs"][0])
+        for query in ("q=", "q=" + "x" * 201, "age_over=x", "tag=grp", "tag=x:y", "state=next&q=x",
+                      "pri_below=4294967296", "q=a&q=b"):
+            with self.subTest(query):
+                self.assertEqual(self.get(daemon, f"/tubes/mail/jobs?{query}").status, 400)
+
+
+class Reload(ApiTest):
+    def test_changes_and_mistakes(self):
+        daemon = self.serve(settings="limits.tubes = 5\n")
+        nothing = {"changed": [], "needs-restart": []}
+        self.assertEqual(self.post(daemon, "/reload").json, nothing)
+        self.serve_later("limits.tubes = 6\ntcp.backlog = 9\n")
+        self.assertEqual(self.post(daemon, "/reload").json,
+                         {"changed": ["limits.tubes"], "needs-restart": ["tcp.backlog"]})
+        self.serve_later("limits.tubes = 0\n")
+        refused = self.post(daemon, "/reload")
+        self.assert_problem(refused, 409, "NOT_RELOADED")
+        self.assertIn("limits.tubes: 0 is below the minimum of 1", refused.json["detail"])
+
+    def serve_later(self, settings, **http_settings):
+        """The settings of the next reload."""
+        self.write_config(table("", {"http.listen": "127.0.0.1:0", "http.api": "full",
+                                     **http_settings}) + settings)
+
+    def test_a_reload_that_closes_the_api_is_answered(self):
+        daemon = self.serve()
+        self.write_config(table("", {"http.listen": "127.0.0.1:0", "http.api": "off"}))
+        self.assertEqual(self.post(daemon, "/reload").json["changed"], ["http.api"])
+        self.assertEqual(self.post(daemon, "/reload").status, 405)
+
+    def test_a_client_that_leaves_before_the_answer(self):
+        daemon = self.serve(settings="limits.tubes = 5\n")
+        self.serve_later("limits.tubes = 6\n")
+        daemon.freeze()
+        leaving = self.socket_to(daemon)
+        leaving.sendall(b"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\nX-Requested-By: x\r\n"
+                        b"Content-Length: 0\r\n\r\n")
+        leaving.close()
+        daemon.thaw()
+        self.assertIn(self.post(daemon, "/reload").json["changed"], ([], ["limits.tubes"]))
+        daemon.wait_for_two_ticks()
+        self.assertEqual(len(daemon.lines_with(" changed=limits.tubes ")), 1)
+        self.assert_healthy(daemon)
 
 
 class Reservations(ApiTest):
@@ -270,13 +344,24 @@ class Rights(ApiTest):
         daemon = self.serve_tokens()
         self.assertEqual(self.get(daemon, "/access", token="web").json,
                          {"api": "full", "auth": "token", "role": "web", "verbs": ["produce"],
-                          "tubes": ["mail.*"],
+                          "tubes": ["mail.*"], "title": None, "color": None,
                           "version": self.get(daemon, "/access", token="ops").json["version"]})
         job = self.put(daemon, b"1", "mail.a", token="web")
         other = self.put(daemon, b"2", "secret", token="ops")
         self.assert_problem(self.post(daemon, "/tubes/secret/jobs", b"x", token="web"), 403, "DENIED")
         self.assert_problem(self.get(daemon, "/tubes/mail.a", token="web"), 403, "DENIED")
         self.assert_problem(self.get(daemon, "/settings", token="watcher"), 403, "DENIED")
+        # Who may inspect a tube may read its policy, and not change it.
+        policy = self.get(daemon, "/tubes/mail.a/policy", token="watcher")
+        self.assertEqual((policy.status, policy.json["max-jobs"]), (200, 0))
+        self.assert_problem(self.get(daemon, "/tubes/secret/policy", token="watcher"), 403, "DENIED")
+        self.assert_problem(self.get(daemon, "/tubes/mail.a/policy", token="web"), 403, "DENIED")
+        for request in (lambda token: self.ask(daemon, "PUT", "/tubes/mail.a/policy/max-jobs",
+                                               {"value": 7}, token=token),
+                        lambda token: self.ask(daemon, "DELETE", "/tubes/mail.a/policy/max-jobs",
+                                               token=token)):
+            self.assert_problem(request("watcher"), 403, "DENIED")
+            self.assertEqual(self.get(daemon, "/tubes/mail.a/policy", token="ops").json, policy.json)
         self.assert_problem(self.get(daemon, "/events", token="web"), 403, "DENIED")
         self.assert_problem(self.post(daemon, "/drain", token="watcher"), 403, "DENIED")
         # A job of another tube seems not to exist.
@@ -550,6 +635,20 @@ class Streams(ApiTest):
         self.assertEqual(self.get(daemon, "/server").status, 404)
         self.rewrite(daemon, api="read", count=2)
         self.assertEqual(self.get(daemon, "/server").status, 200)
+
+    def test_the_title_and_the_color(self):
+        daemon = self.serve()
+        got = self.get(daemon, "/access").json
+        self.assertEqual((got["title"], got["color"]), (None, None))
+        self.rewrite(daemon, http_settings={"http.title": "pr\u00f6d <b>", "http.color": "#00ff7F"})
+        got = self.get(daemon, "/access").json
+        self.assertEqual((got["title"], got["color"]), ("pr\u00f6d <b>", "#00ff7F"))
+        # A reload with a mistake keeps what is in force.
+        self.write_config(table("", {"http.listen": "127.0.0.1:0", "http.api": "full",
+                                     "http.color": "crimson"}))
+        daemon.signal(signal.SIGHUP)
+        self.assertIn("http.color", daemon.wait_for_line("not reloaded"))
+        self.assertEqual(self.get(daemon, "/access").json, got)
 
     def test_history(self):
         begin = time.time()

@@ -2,12 +2,20 @@
 test covers main(): precedence, messages and exit codes.
 """
 
+import os
+import shutil
+import signal
 import unittest
 
-from harness import DaemonTest, run
+from harness import DaemonTest, run, until
 
 USAGE = 64
 CONFIG = 78
+
+
+def without_comments(text):
+    """Lines of --print-config without the origins."""
+    return [line.split("  # ")[0] for line in text.splitlines() if not line.startswith("# ")]
 
 
 class Configuration(DaemonTest):
@@ -46,13 +54,68 @@ class Configuration(DaemonTest):
         config = str(self.directory / "none.toml")
         self.check_one_line(run("--config", config, "--check-config"), CONFIG, config)
 
+    def drop_in(self, name, text):
+        """Writes a drop-in of the file of write_config()."""
+        directory = self.directory / "tubed.d"
+        directory.mkdir(exist_ok=True)
+        (directory / name).write_text(text, encoding="utf-8")
+        return str(directory / name)
+
+    def reload(self, daemon, logged):
+        """Reloads, and waits for a line that was not logged before."""
+        before = sum(logged in line for line in daemon.lines)
+        daemon.signal(signal.SIGHUP)
+        until(f"another line {logged!r}",
+              lambda: sum(logged in line for line in daemon.lines) > before)
+
+    def test_drop_ins_and_their_reload(self):
+        config = self.write_config("[limits]\njob_bytes = 10\nconnections = 50\n")
+        self.drop_in("20.toml", "[limits]\njob_bytes = 20\n")
+        self.drop_in("10.toml", "[limits]\njob_bytes = 30\n")
+        daemon = self.start("--config", config)
+        client = self.connect(daemon)
+        self.assertEqual(client.stats()["max-job-size"], 20)
+        self.drop_in("20.toml", "[limits]\njob_bytes = 40\n")
+        self.reload(daemon, "reloaded changed=limits.job_bytes")
+        self.assertEqual(client.stats()["max-job-size"], 40)
+        # All or nothing: the good file has a change as well.
+        self.drop_in("10.toml", "[limits]\nconnections = 60\n")
+        wrong = self.drop_in("20.toml", "[limits]\njob_bytes = 50\ntubes = 0\n")
+        self.reload(daemon, f"{wrong}:3: limits.tubes: ")
+        self.assertEqual(client.stats()["max-job-size"], 40)
+        os.unlink(wrong)
+        self.reload(daemon, "reloaded changed=limits.connections,limits.job_bytes")
+        self.assertEqual(client.stats()["max-job-size"], 10)
+        shutil.rmtree(self.directory / "tubed.d")
+        self.reload(daemon, "reloaded changed=limits.connections")
+
+    def test_a_mistake_in_a_drop_in(self):
+        config = self.write_config("[limits]\nconnections = 7\n")
+        file = self.drop_in("x.toml", "\n[limits]\nconnections = 0\n")
+        self.check_one_line(run("--config", config, "--check-config"), CONFIG,
+                            f"{file}:3: limits.connections: ")
+        self.check_one_line(run("--config", config), CONFIG, f"{file}:3: limits.connections: ")
+
+    def test_printed_settings_have_their_origins(self):
+        config = self.write_config("[limits]\ntubes = 7\n")
+        file = self.drop_in("x.toml", "[limits]\nconnections = 5\n")
+        code, printed, errors = run("--config", config, "-z", "9", "--print-config")
+        self.assertEqual((code, errors), (0, ""))
+        lines = printed.splitlines()
+        self.assertEqual(lines[:2], [f"# Read: {config}", f"# Read: {file}"])
+        for line in (f"tubes = 7  # {config}:2", f"connections = 5  # {file}:2",
+                     "job_bytes = 9  # -z/--limits-job-bytes", "watches = 1000000  # the default",
+                     "[[listen]]  # the default"):
+            self.assertIn(line, lines)
+
     def test_printed_settings_can_be_read(self):
         flags = ("-z", "1MiB", "--timeouts-idle", "90s", "--log-level", "debug", "-l", "[::1]:0",
                  "-l", f"unix:{self.directory}/socket", "--tcp-keepalive", "5m")
         code, printed, errors = run(*flags, "--print-config")
         self.assertEqual((code, errors), (0, ""))
-        self.assertEqual(run("--config", self.write_config(printed), "--print-config"),
-                         (0, printed, ""))
+        code, again, errors = run("--config", self.write_config(printed), "--print-config")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(without_comments(again), without_comments(printed))
         self.assertIn('job_bytes = "1MiB"', printed)
 
     def test_flags_win_over_the_file(self):

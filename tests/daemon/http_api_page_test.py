@@ -140,7 +140,8 @@ class HttpApiPage(DaemonTest):
         expect({"default": 0})
 
     def test_the_problem_of_the_page(self):
-        page = next(code for _, kind, code in self.blocks if kind == "json")
+        page = next(code for _, kind, code in self.blocks
+                    if kind == "json" and "urn:tubed:problem:" in code)
         done = subprocess.run(["curl", "-s", f"{self.daemon.http_addresses[0]}/api/v1/jobs/99"],
                               check=True, timeout=SECONDS, capture_output=True, text=True)
         self.assertEqual(done.stdout, page)

@@ -55,6 +55,7 @@ class Connections(DaemonTest):
                 late.close()
         seconds = time.monotonic() - begin
         self.assertEqual(accepted.stats()["refused-connections"], 2000)
+        daemon.wait_for_two_ticks()
         lines = daemon.lines_with("connection refused")
         self.assertIn("limits.connections=1", lines[0])
         self.assertGreaterEqual(len(lines), 1)

@@ -79,6 +79,75 @@ class Reload(DaemonTest):
             self.assertEqual(self.client.stats()["max-job-size"], 100)
         self.assertEqual(self.daemon.lines_with(" info reloaded"), [])
 
+    def test_a_client_reloads(self):
+        self.write_config('[limits]\njob_bytes = 200\n[tcp]\nbacklog = 7\n')
+        other = self.connect(self.daemon)
+        self.assertEqual(other.stats("reload"), {"changed": "[limits.job_bytes]",
+                                           "needs-restart": "[tcp.backlog]"})
+        self.assertEqual(self.client.stats()["max-job-size"], 200)
+        self.assertIn(" changed=limits.job_bytes ", self.daemon.wait_for_line(" info reloaded "))
+        self.assertEqual(other.stats("reload"), {"changed": "[]", "needs-restart": "[tcp.backlog]"})
+        # What a client can repeat is not logged again.
+        self.daemon.wait_for_two_ticks()
+        self.assertEqual(len(self.daemon.lines_with("needs a restart")), 1)
+
+    def test_a_bad_file_is_answered_with_its_mistake(self):
+        self.write_config('[limits]\njob_bytes = 200\nconnections = 0\n')
+        reply = self.client.ask("reload")
+        self.assertEqual(reply, f"NOT_RELOADED {self.config}:3: limits.connections: 0 is below the "
+                                "minimum of 1")
+        self.assertIn("limits.connections", self.daemon.wait_for_line(" error not reloaded "))
+        self.assertEqual(self.client.stats()["max-job-size"], 100)
+        self.write_config('[limits]\njob_bytes = 200\n')
+        self.assertEqual(self.client.stats("reload")["changed"], "[limits.job_bytes]")
+
+    def test_clients_and_a_signal_at_once(self):
+        """All input arrives in one tick, and the reloads are one."""
+        clients = [self.connect(self.daemon) for _ in range(20)]
+        for client in clients:
+            client.ask("list-tube-used")
+        self.write_config('[limits]\njob_bytes = 200\n')
+        self.daemon.freeze()
+        for client in clients:
+            client.send(b"reload\r\nuse a\r\n")
+        self.daemon.signal(signal.SIGHUP)
+        self.daemon.thaw()
+        answers = []
+        for client in clients:
+            answers.append(client.reply_to_stats()["changed"])
+            self.assertEqual(client.line(), "USING a")
+        self.assertIn("[limits.job_bytes]", answers)
+        self.assertLessEqual(set(answers), {"[limits.job_bytes]", "[]"})
+        self.daemon.wait_for_two_ticks()
+        self.assertEqual(len(self.daemon.lines_with(" changed=limits.job_bytes ")), 1)
+
+    def test_a_client_that_leaves_before_the_answer(self):
+        """The reload happens, and another client with its session gets no answer of it."""
+        self.write_config('[limits]\njob_bytes = 200\n')
+        leaving = self.connect(self.daemon)
+        leaving.ask("list-tube-used")
+        self.daemon.freeze()
+        leaving.send(b"reload\r\n")
+        leaving.close()
+        self.daemon.thaw()
+        self.daemon.wait_for_line(" changed=limits.job_bytes ")
+        self.assertEqual(self.connect(self.daemon).ask("list-tube-used"), "USING default")
+        self.assertEqual(self.client.stats()["max-job-size"], 200)
+
+    def test_many_reloads_by_clients_do_not_fill_the_log(self):
+        clock = StandingClock(self.directory)
+        daemon = self.start(environment=clock.environment)
+        client = self.connect(daemon)
+        client.ask("list-tube-used")
+        clock.advance()
+        for _ in range(100):
+            self.assertEqual(client.stats("reload"), {"changed": "[]", "needs-restart": "[]"})
+        self.assertLessEqual(len(daemon.lines_with(" info reloaded ")), 10)
+
+    def test_a_server_without_a_file_reads_the_files_of_its_flags(self):
+        daemon = self.start()
+        self.assertEqual(self.connect(daemon).stats("reload"), {"changed": "[]", "needs-restart": "[]"})
+
     def test_idle_timeout(self):
         self.reload('[timeouts]\nidle = "100ms"\n')
         self.assertEqual(self.client.rest(), b"")
@@ -203,6 +272,32 @@ class Stop(DaemonTest):
         self.assertEqual(daemon.wait(), 0)
         for line in ("draining", "reloaded", "connections open"):
             self.assertFalse(daemon.lines_with(line))
+
+    def test_a_client_that_reloads_while_the_server_drains_or_stops(self):
+        config = self.write_config('[drain]\nexit = "never"\n')
+        daemon = self.start("--config", config)
+        client = self.connect(daemon)
+        self.assertEqual(client.ask("drain"), "DRAINING")
+        self.assertEqual(client.stats("reload")["changed"], "[]")
+        self.write_config('[drain]\nexit = "when-empty"\n')
+        # The reload ends the drain, and with it the server, after the answer.
+        self.assertEqual(client.stats("reload")["changed"], "[drain.exit]")
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(daemon.wait(), 0)
+        daemon = self.start("-z", "8MiB", "--timeouts-shutdown", "1h")
+        slow, late = self.unread_reply(daemon), self.connect(daemon)
+        late.ask("list-tube-used")
+        daemon.freeze()
+        daemon.signal(signal.SIGTERM)
+        late.send(b"reload\r\n")
+        daemon.thaw()
+        # The signal or the command may come first.
+        reply = late.rest()
+        self.assertTrue(reply == b"NOT_RELOADED the server is stopping\r\n" or
+                        reply.startswith(b"OK "), reply)
+        slow.rest()
+        slow.close()
+        self.assertEqual(daemon.wait(), 0)
 
     def test_clients_that_have_just_connected_are_answered(self):
         clock = StandingClock(self.directory)

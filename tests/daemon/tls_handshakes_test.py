@@ -81,7 +81,7 @@ class SlowHandshakes(SlowHandshakesTest):
         until("all to be closed", lambda: self.ended(slow) == SLOW)
         until("their descriptors to be closed",
               lambda: self.open_descriptors(daemon) == descriptors + 1)
-        self.assertTrue(daemon.lines_with("too many handshakes at once"))
+        daemon.wait_for_line("too many handshakes at once")
         self.assertEqual(client.stats()["current-connections"], 2)
 
     def test_a_handshake_that_stops_anywhere_ends_in_time(self):

@@ -308,9 +308,10 @@ class Inherited(TlsTest):
         self.sockets.pop()
         for text in (self.listen(address=tcp),
                      table("[[listen]]", {"address": tcp, "role": "all"}) +
-                     table("[[role]]", {"name": "all", "verbs": ["produce"]})):
-            self.refused(text, f"{tcp} has tls, auth or role and is not among the sockets that "
-                               f"were passed on ({other})")
+                     table("[[role]]", {"name": "all", "verbs": ["produce"]}),
+                     table("[[listen]]", {"address": tcp, "proxy_protocol": "10.0.0.0/8"})):
+            self.refused(text, f"{tcp} has tls, auth, role or proxy_protocol and is not among the "
+                               f"sockets that were passed on ({other})")
 
     def test_the_socket_for_tls_without_settings(self):
         tcp = self.bind()

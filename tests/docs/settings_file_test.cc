@@ -27,16 +27,28 @@ TEST_CASE("the default file loads to the defaults") {
   CHECK(load(default_config()).value() == Settings());
 }
 
-TEST_CASE("the packaged file has a durable journal, a TCP and a unix socket, and the defaults") {
+// A durable journal, a TCP and a unix socket, and the defaults.
+Settings service_settings() {
   Settings expected;
   expected.journal_directory = "/var/lib/tubed";
   expected.journal_sync = kSyncAlways;
   expected.listeners.push_back(parse_listen("unix:/run/tubed/tubed.sock").value());
   expected.listeners.back().mode = 0660;
   expected.listeners.back().group = "tubed";
+  return expected;
+}
+
+const std::vector<std::string> kServiceLines = {"directory = \"/var/lib/tubed\"",
+                                                "sync = \"always\"",
+                                                "address = \"127.0.0.1:11300\"",
+                                                "address = \"unix:/run/tubed/tubed.sock\"",
+                                                "mode = \"0660\"",
+                                                "group = \"tubed\""};
+
+TEST_CASE("the packaged file has the settings of the service") {
   const auto loaded = load(packaged_config());
   REQUIRE(loaded.ok());
-  CHECK(loaded.value() == expected);
+  CHECK(loaded.value() == service_settings());
   // Each setting occurs once, and only these are not commented out.
   std::size_t commented = 0;
   std::vector<std::string> active;
@@ -46,10 +58,41 @@ TEST_CASE("the packaged file has a durable journal, a TCP and a unix socket, and
     if (is_key && line[0] != '#') active.push_back(line);
   }
   CHECK(commented + 2 == config::settings_table().size());
-  CHECK(active == std::vector<std::string>{"directory = \"/var/lib/tubed\"", "sync = \"always\"",
-                                           "address = \"127.0.0.1:11300\"",
-                                           "address = \"unix:/run/tubed/tubed.sock\"",
-                                           "mode = \"0660\"", "group = \"tubed\""});
+  CHECK(active == kServiceLines);
+}
+
+TEST_CASE("the conffile has the settings of the service, and shows the defaults") {
+  const auto loaded = load(conffile());
+  REQUIRE(loaded.ok());
+  CHECK(loaded.value() == service_settings());
+  const auto lines = lines_of(conffile());
+  CHECK(lines.size() >= 30);
+  CHECK(lines.size() <= 37);
+  // Each commented key alone, under its heading, loads as a default.
+  std::string heading;
+  std::string uncommented;
+  std::vector<std::string> active;
+  std::size_t commented = 0;
+  for (const auto& line : lines) {
+    CHECK(line.size() <= 100);
+    if (line.starts_with("[")) heading = line;
+    const bool is_key = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+    if (!line.empty() && line[0] != '#' && line[0] != '[')
+      active.push_back(line.substr(0, line.find_last_not_of(' ', line.find(" #")) + 1));
+    uncommented += (is_key ? line.substr(1) : line) + "\n";
+    if (!is_key) continue;
+    ++commented;
+    CAPTURE(line);
+    const auto alone = load(fmt::format("{}\n{}\n", heading, line.substr(1)));
+    REQUIRE(alone.ok());
+    CHECK(alone.value() == Settings());
+  }
+  CHECK(active == kServiceLines);
+  CHECK(commented == 8);
+  CHECK(load(uncommented).value() == service_settings());
+  for (const auto* word : {"/etc/tubed/tubed.d/", "/usr/share/doc/tubed/tubed.toml"}) {
+    CHECK(conffile().find(word) != std::string::npos);
+  }
 }
 
 TEST_CASE("the commented keys of the default file are the defaults") {

@@ -38,7 +38,8 @@ TEST_CASE("the completion of an argument depends on its type") {
                  "      mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' --"));
   CHECK(mentions(bash, "compgen -W 'always never' --"));
   const auto zsh = zsh_completion();
-  CHECK(mentions(zsh, "'--config=''[Read the settings of this TOML file]:FILE:_files'"));
+  CHECK(mentions(
+      zsh, "'--config=''[Read the settings of this TOML file and its drop-ins]:FILE:_files'"));
   CHECK(mentions(zsh, ":DIR:_files -/'"));
   CHECK(mentions(zsh, ":WORD:(never when-idle when-empty)'"));
 }

@@ -123,6 +123,68 @@ TEST_CASE("many jobs are listed page by page, each once, in the order of ids") {
   CHECK(world.engine.entries_walked() == walked + kMost);
 }
 
+TEST_CASE("a filtered walk looks at each job once, and finds those that match") {
+  World world({.job_memory_bytes = 1ULL << 30, .work_per_turn = 700});
+  const SessionId session = world.engine.open();
+  std::vector<JobId> expected;
+  for (std::uint32_t i = 0; i < kMost + 100; ++i) {
+    const JobId job = put(world, session, i % 1000 == 5 ? 7 : 0);
+    if (i % 1000 == 5) expected.push_back(job);
+  }
+  JobFilter filter;
+  filter.priority.above = 6;
+  const auto walk = [&] {
+    std::vector<JobId> ids;
+    std::uint64_t looked = 0;
+    JobId from = 0;
+    do {
+      const FoundJobs page =
+          world.engine.queries().find_jobs(world.now, kDefaultTube, {}, from, 2, false, filter);
+      CHECK(page.looked <= 700);
+      CHECK(page.jobs.size() <= 2);
+      ids.insert(ids.end(), page.jobs.begin(), page.jobs.end());
+      looked += page.looked;
+      from = page.next;
+    } while (from != 0);
+    CHECK(looked == kMost + 100);
+    return ids;
+  };
+  CHECK(walk() == expected);  // by ids
+  // Ids of jobs of other tubes are passed over.
+  world.engine.use(session, world.now, "other");
+  for (int i = 0; i < 200; ++i) put(world, session);
+  CHECK(walk() == expected);
+}
+
+TEST_CASE("a filtered page ends after so many bytes of bodies") {
+  World world({.job_bytes = 1U << 20, .job_memory_bytes = 1ULL << 30});
+  const SessionId session = world.engine.open();
+  const std::string body(1U << 20, 'x');
+  for (int i = 0; i < 10; ++i) {
+    world.engine.memory().claim(static_cast<std::uint32_t>(body.size()));
+    world.engine.put(session, world.now,
+                     {.priority = 0, .delay = {}, .ttr = {60}, .body = Bytes::copy_of(body)},
+                     world.output);
+  }
+  JobFilter filter;
+  filter.texts = {"y"};
+  const auto page = [&](JobId from) {
+    return world.engine.queries().find_jobs(world.now, kDefaultTube, JobState::ready, from, 9,
+                                            false, filter);
+  };
+  const std::uint64_t walked = world.engine.entries_walked();
+  CHECK(page(0).looked == 4);
+  CHECK(page(0).next == 5);
+  CHECK(world.engine.entries_walked() > walked + Queries::kMaxBytesInPage / 64);
+  CHECK(page(9).looked == 2);
+  CHECK(page(9).next == 0);
+  filter.texts = {"y", "z"};
+  CHECK(page(0).looked == 2);
+  filter.texts = {};
+  filter.priority.above = 3;
+  CHECK(page(0).looked == 10);
+}
+
 TEST_CASE("the next jobs are those that are given next") {
   World world;
   const SessionId session = world.engine.open();

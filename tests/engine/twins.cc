@@ -643,6 +643,7 @@ void Twins::step() {
   compare_ages();
   compare_jobs();
   compare_lists();
+  compare_found();
   engine_->check_invariants();
 }
 
@@ -841,6 +842,67 @@ void Twins::compare_lists() {
   expect_equal("where the next page begins", page.next, model.size() > limit ? model[limit] : 0);
   model.resize(std::min<std::size_t>(model.size(), limit));
   expect(page.jobs == model, "a page of jobs of " + tube);
+}
+
+// One page of a filtered list.
+void Twins::compare_found() {
+  const std::string tube = some_tube();
+  std::optional<JobState> state;
+  if (!one_in(2)) state = static_cast<JobState>(below(4));
+  JobFilter filter;
+  const auto bound = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(below(static_cast<std::uint64_t>(most)));
+  };
+  if (one_in(3)) filter.age.above = bound(6);
+  if (one_in(4)) filter.age.below = bound(9);
+  if (one_in(4)) filter.priority.above = bound(4);
+  if (one_in(4)) filter.priority.below = 1 + bound(5);
+  if (one_in(3)) filter.failures.above = bound(3);
+  const auto is_near = [&](std::int64_t number, const NumberRange& range) {
+    return number > range.above && number < range.below;
+  };
+  if (one_in(3)) filter.texts.emplace_back(1 + below(2), static_cast<char>('a' + below(5)));
+  std::string tag;
+  if (one_in(4)) {
+    // A tag of some job, or its part before a colon after the first.
+    for (const Model::Job& job : model_.jobs()) {
+      const std::string tags = text_of(model_.job_info(job, now_).tags);
+      if (tags.empty() || !one_in(3)) continue;
+      tag = tags.substr(0, tags.find(' '));
+      const std::size_t colon = tag.rfind(':');
+      if (one_in(2) && colon != tag.find(':')) tag.resize(colon);
+    }
+  }
+  if (!tag.empty()) filter.tags.emplace_back(tag);
+  const auto meets = [&](const Model::Job& job) {
+    const JobInfo info = model_.job_info(job, now_);
+    const auto ended = std::int64_t{info.counters.reserves} - (job.state == JobState::reserved);
+    const std::string tags = " " + text_of(info.tags) + " ";
+    const bool has_tag = tag.empty() || tags.find(" " + tag + " ") != std::string::npos ||
+                         tags.find(" " + tag + ":") != std::string::npos;
+    const bool has_text =
+        filter.texts.empty() || job.body.view().find(filter.texts[0]) != std::string_view::npos;
+    return has_tag && has_text && is_near(info.age / std::chrono::seconds(1), filter.age) &&
+           is_near(info.priority, filter.priority) && is_near(ended, filter.failures);
+  };
+  const JobId from = below(model_.next_job_id() + 1);
+  const auto limit = static_cast<std::uint32_t>(1 + below(3));
+  FoundJobs expected;
+  for (const JobId id : model_.list(tube, state, false)) {
+    if (id < from) continue;
+    if (expected.jobs.size() == limit || expected.looked == limits_.work_per_turn) {
+      expected.next = id;
+      break;
+    }
+    ++expected.looked;
+    const auto& jobs = model_.jobs();
+    if (meets(*std::ranges::find(jobs, id, &Model::Job::id))) expected.jobs.push_back(id);
+  }
+  const FoundJobs found =
+      engine_->queries().find_jobs(now_, tube, state, from, limit, false, filter);
+  expect_equal("where the next filtered page begins", found.next, expected.next);
+  expect_equal("how many jobs a filtered page has looked at", found.looked, expected.looked);
+  expect(found.jobs == expected.jobs, "a filtered page of jobs of " + tube);
 }
 
 // --- L3

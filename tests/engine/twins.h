@@ -111,6 +111,7 @@ class Twins {
   double mean_seconds(std::string_view tube) const;
   void compare_jobs() const;
   void compare_lists();
+  void compare_found();
   void compare_whole() const;
   void settle(Engine& engine) const;
   Lines durable(const Engine& engine) const;

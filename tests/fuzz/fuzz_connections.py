@@ -69,11 +69,11 @@ POLICIES = {
 WEIGHTS = {
     "put": 20, "put-in-tube": 10, "reserve": 0.5, "reserve-with-abort": 1, "reserve-with-timeout": 8,
     "reserve-job": 3, "reserve-batch": 6, "delete": 6, "release": 6, "bury": 5, "watch": 4, "wait": 3,
-    "set-caps": 2, "delete-force": 2, "quit": 0.1, "drain": 0.1, "undrain": 1, "truncate": 0.5,
+    "set-caps": 2, "delete-force": 2, "quit": 0.1, "drain": 0.1, "undrain": 1, "reload": 0.2, "truncate": 0.5,
     "flush-tube": 1, "delete-batch": 1, "auth": 0.5, "pause-tube": 0.5, "tube-policy": 1,
     "list-tubes": 0.5, "stats": 0.5, "capabilities": 0.2, "list-clients": 0.5}
 WORDS = {"<state>": "READY|DELAYED|RESERVED|BURIED|DELETED",
-         "<tube>": r"[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}", "<mode>": "[a-z-]+"}
+         "<tube>": r"[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}", "<mode>": "[a-z-]+", "<reason>": ".+"}
 
 
 class Failure(Exception):
@@ -154,7 +154,7 @@ class Patterns:
         self.nothing = re.compile(b"UNAUTHORIZED")
 
     def of(self, name, line, is_limited):
-        # `list-jobs TUBE next` accepts only 0 as its starting place.
+        # `list-jobs TUBE next` accepts only 0 as its starting place, and no filters.
         may_be_malformed = len(line) > LINE_BYTES - 2 or b" next " in line
         return self.by_name[name]["long" if may_be_malformed else is_limited]
 
@@ -200,6 +200,11 @@ class Writer:
                     if names != {"idp", "con", "grp", "aft", "max", "ttl"}:
                         raise Failure(f"tags without a generator: {sorted(names)}")
                     self.makers[text] = self.tags
+                elif text.startswith("filters with a space between: "):
+                    names = set(re.findall(r"[:,] ([a-z]+)[:<>]", text))
+                    if names != {"body", "age", "pri", "failures", "tag"}:
+                        raise Failure(f"filters without a generator: {sorted(names)}")
+                    self.makers[text] = self.filters
                 elif text.startswith("one of: "):
                     words = text.removeprefix("one of: ").split()
                     self.makers[text] = lambda words=words: self.random.choice(words)
@@ -236,6 +241,19 @@ class Writer:
             "ttl": lambda: choose(("0", "1", "2", "100"))}
         chosen = self.random.sample(tuple(tags), choose((1, 1, 1, 2, 3, 6)))
         return " ".join(f"{name}:{tags[name]()}" for name in chosen)
+
+    def filters(self):
+        choose = self.random.choice
+        filters = {
+            "body": lambda: ":" + choose(("x", "b", "%00", "a%20b", "%78" * 200, "\xc3")),
+            "age": lambda: choose("<>") + str(choose(NUMBERS)),
+            "pri": lambda: choose("<>") + str(choose(NUMBERS)),
+            "failures": lambda: ">" + str(choose(NUMBERS)),
+            "tag": lambda: ":" + choose(("idp:", "con:", "grp:")) + choose(NAMES)}
+        names = [choose(tuple(filters)) for _ in range(choose((1, 1, 1, 2, 3, 6)))]
+        if names.count("body") > 1:
+            names = ["body"]
+        return " ".join(name + filters[name]() for name in names)
 
     def line(self):
         """(name, line) of a random command. `self.bytes` is the size of its body."""

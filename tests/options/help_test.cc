@@ -21,6 +21,7 @@ struct PageOptions {
   std::string state;
   bool all = false;
   bool held = false;
+  std::optional<double> watch;
 };
 
 constexpr std::array<std::string_view, 2> kPageStates{"ready", "buried"};
@@ -54,41 +55,51 @@ constexpr std::array kPageRows{
                                  .help = "In this state"}),
     option<&PageOptions::all>({.names = "-a,--all", .help = "All", .excludes = {"--held", "TUBE"}}),
     option<&PageOptions::held>({.names = "--held", .help = "Held"}),
+    option<&PageOptions::watch>({.names = "--watch",
+                                 .type = options::time(0, 5),
+                                 .help = "Again and again, which takes a help text of more words "
+                                         "than one line has, until it is ended",
+                                 .bare_value = "2"}),
 };
 
 TEST_CASE("the help has the facts of each row") {
   const PageOptions defaults;
-  CHECK(options::help_text({.program = "prog run",
-                            .description = "Runs.",
-                            .rows = kPageRows,
-                            .defaults = &defaults,
-                            .footer = "More text."}) ==
-        R"(Runs.
+  CHECK(
+      options::help_text({.program = "prog run",
+                          .description = "Runs.",
+                          .rows = kPageRows,
+                          .defaults = &defaults,
+                          .footer = "More text, which is filled: its lines were broken\ntoo "
+                                    "early, so that they are joined here.\n\nexamples:\n  prog run "
+                                    "a file, on a line that is kept however long it may be: it is "
+                                    "an example of a command"}) ==
+      R"(Runs.
+
 Usage: prog run [OPTIONS] FILE [TUBE...]
 
-Positionals:
-  FILE FILE=- REQUIRED        The file
-  TUBE TUBE ... Excludes: --all
-                              Only of this tube
+Arguments:
+  FILE                    The file [-]
+  TUBE...                 As --tube
 
 Options:
-  -h,--help                   Print this help, and exit
-  -t,--tube TUBE ... Excludes: --all
-                              Only of this tube
-  --timeout TIME=never        At most this time
-  --delay TIME=1500ms Needs: --all
-                              After this time
-  --state STATE:{ready,buried}
-                              In this state
-  -a,--all Excludes: --tube --held
-                              All
-  --held Excludes: --all      Held
+  -h, --help              Print this help, and exit
+  -t, --tube TUBE...      Only of this tube; not with --all
+  --timeout TIME          At most this time [never]
+  --delay TIME            After this time [1500ms]; needs --all
+  --state STATE           In this state (ready, buried)
+  -a, --all               All; not with --tube, --held
+  --held                  Held; not with --all
+  --watch [TIME]          Again and again, which takes a help text of more words
+                          than one line has, until it is ended
 
 The server:
-  -s,--server ADDRESS=here (Env:SERVER)
-                              Where it is
+  -s, --server ADDRESS    Where it is [$SERVER, or here]
 
-More text.
+More text, which is filled: its lines were broken too early, so that they are
+joined here.
+
+examples:
+  prog run a file, on a line that is kept however long it may be: it is an example of a command
 )");
 }
 
@@ -99,21 +110,45 @@ TEST_CASE("a page may have arguments and a list of its own") {
                             .arguments = "SUBCOMMAND",
                             .list = "\nMore:\n" + options::help_line("put", "Put a job")}) ==
         R"(Runs.
+
 Usage: prog [OPTIONS] SUBCOMMAND
 
 Options:
-  -h,--help                   Print this help, and exit
+  -h, --help              Print this help, and exit
 
 More:
-  put                         Put a job
+  put                     Put a job
 )");
 }
 
+TEST_CASE("a usage with several forms") {
+  CHECK(options::help_text({.program = "prog",
+                            .description = "Runs.",
+                            .rows = std::span(kPageRows).first(1),
+                            .usage = "ID...\nTUBE N"}) ==
+        R"(Runs.
+
+Usage: prog ID...
+       prog TUBE N
+
+Options:
+  -h, --help              Print this help, and exit
+)");
+}
+
+TEST_CASE("a text is broken between words, at 80 columns") {
+  const std::string indent(26, ' ');
+  CHECK(options::help_line("x", std::string(50, 'a') + " bcd e") ==
+        "  x" + indent.substr(3) + std::string(50, 'a') + " bcd\n" + indent + "e\n");
+  CHECK(options::help_line("x", "a " + std::string(70, 'b') + " c") ==
+        "  x" + indent.substr(3) + "a\n" + indent + std::string(70, 'b') + "\n" + indent + "c\n");
+}
+
 TEST_CASE("a long name has its text on the next line") {
-  CHECK(options::help_line(std::string(27, 'x'), "text") ==
-        "  " + std::string(27, 'x') + " text\n");
-  CHECK(options::help_line(std::string(28, 'x'), "text") ==
-        "  " + std::string(28, 'x') + "\n" + std::string(30, ' ') + "text\n");
+  CHECK(options::help_line(std::string(23, 'x'), "text") ==
+        "  " + std::string(23, 'x') + " text\n");
+  CHECK(options::help_line(std::string(24, 'x'), "text") ==
+        "  " + std::string(24, 'x') + "\n" + std::string(26, ' ') + "text\n");
 }
 
 }  // namespace

@@ -195,6 +195,49 @@ TEST_CASE("help is wanted even if the rest is wrong, and nothing is assigned") {
   CHECK(accept({"-s", "-h"}).server == "-h");
 }
 
+struct WatchOptions {
+  std::optional<double> watch;
+  std::vector<std::string> tubes;
+  bool json = false;
+};
+constexpr std::array kWatchRows{
+    options::kHelpOption,
+    option<&WatchOptions::watch>(
+        {.names = "--watch", .type = options::time(0.1, 60), .bare_value = "2"}),
+    option<&WatchOptions::tubes>({.names = "TUBE", .type = options::text("TUBE")}),
+    option<&WatchOptions::json>({.names = "--json"}),
+};
+
+TEST_CASE("a value that may be left out is the next word if that is one") {
+  const auto accept_watch = [](const Words& words) {
+    WatchOptions given;
+    const auto parsed = options::parse(kWatchRows, pointers(words), no_environment, &given);
+    REQUIRE(parsed.ok());
+    return given;
+  };
+  CHECK_FALSE(accept_watch({}).watch);
+  CHECK(accept_watch({"--watch"}).watch == 2);
+  CHECK(accept_watch({"--watch="}).watch == 2);
+  CHECK(accept_watch({"--watch=5"}).watch == 5);
+  CHECK(accept_watch({"--watch", "500ms"}).watch == 0.5);
+  CHECK(accept_watch({"--watch", "5"}).tubes.empty());
+  for (const Words& words : {Words{"mail", "--watch"},
+                             {"--watch", "mail"},
+                             {"--watch", "--json", "mail"},
+                             {"--watch", "--", "mail"}}) {
+    CHECK(accept_watch(words).watch == 2);
+    CHECK(accept_watch(words).tubes == Words{"mail"});
+  }
+  // Only the next word, and no word after "--".
+  CHECK(accept_watch({"--watch", "--json", "5"}).tubes == Words{"5"});
+  CHECK(accept_watch({"--watch", "--", "5"}).tubes == Words{"5"});
+  CHECK(accept_watch({"--watch", "3", "5"}).tubes == Words{"5"});
+  CHECK(accept_watch({"--watch", "99"}).tubes == Words{"99"});
+  WatchOptions given;
+  const Words wrong{"--watch=99"};
+  CHECK_FALSE(options::parse(kWatchRows, pointers(wrong), no_environment, &given).ok());
+}
+
 struct RunOptions {
   std::string command;
   bool verbose = false;

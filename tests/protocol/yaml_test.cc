@@ -155,6 +155,14 @@ TEST_CASE("a table begins with the next page and its columns") {
   CHECK(table(9, true) == "---\n- next 9\n- id state\n- 7 ready\n- 8 true idp:a con:b\n");
 }
 
+TEST_CASE("a filtered table says how many items it has looked at") {
+  CHECK(yaml_of({[](BlockSink& sink) {
+          sink.begin_table({});
+          sink.looked_at(1000);
+          sink.end_table(7);
+        }}) == "---\n- next 7 looked 1000\n-\n");
+}
+
 TEST_CASE("keys and values of any length are written") {
   for (const std::size_t size :
        {0UL, 60UL, 64UL, 65UL, 230UL, 254UL, 255UL, 256UL, 257UL, 1000UL}) {

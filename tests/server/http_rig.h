@@ -93,7 +93,7 @@ struct HttpRig : serving::TickHost, commands::ServiceHost, http::AdminHttpHost {
   serving::Scheduler scheduler{loop, service, clients, *this};
   http::AdminHttp http{loop, log, service, *this};
   access::Authenticator authenticator{loop, log, service, clients, scheduler};
-  http::HttpApi api{loop, service, clients, scheduler, authenticator};
+  http::HttpApi api{loop, log, service, clients, scheduler, authenticator};
   std::string address;
 };
 

@@ -2,6 +2,7 @@
 #include "server/lifecycle.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,8 @@ struct DrainingServer : serving::TickHost, server::ConnectionHost, http::AdminHt
   server::Admittance admits_connection() override { return server::Admittance::full; }
   void on_connection(std::unique_ptr<loop::Channel>, const serving::ConnectionOrigin&) override {}
   void on_handshake_failed(const std::string&, std::string_view) override {}
+  void on_header_failed(const std::string&, std::string_view) override {}
+  void on_not_a_proxy(const std::string&) override {}
   void on_accept_error(const std::string&, std::uint64_t) override {}
   void begin_tick() override { scheduler.begin_tick(); }
   std::string_view unready() const override { return ""; }
@@ -300,6 +303,21 @@ TEST_CASE("a server without a journal says at its end how many jobs are lost") {
   CHECK(lines(all, answers, false) == std::pair<std::size_t, std::size_t>(1, 1));
   CHECK(lines(all, answers, true) == none);
   CHECK(lines("list-tube-used\r\n", "USING default\r\n", false) == none);
+}
+
+TEST_CASE("a server waits for what is written after its log, and then ends") {
+  Backlog server(DrainExit::never);
+  std::function<void()> done;
+  server.lifecycle.on_closed([&](std::function<void()> end) { done = std::move(end); });
+  server.lifecycle.stop_requested();
+  REQUIRE(server.ends());
+  REQUIRE(done);
+  CHECK(server.clients.count() == 0);
+  done();
+  server.loop.run();  // ends at once
+  server.lifecycle.stop_requested();
+  CHECK(server.lifecycle.phase() == Phase::closed);
+  CHECK(server.lifecycle.exit_code() == 0);
 }
 
 TEST_CASE("a drained leader that passes its leadership on first logs once that it has drained") {

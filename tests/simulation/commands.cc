@@ -58,6 +58,15 @@ std::string some_tags(Chance& chance) {
   return tags;
 }
 
+std::string some_filters(Chance& chance) {
+  static constexpr std::array<std::string_view, 10> kFilters = {
+      "body:body%201", "body:xxx", "body:%00",   "age>0",      "age<1",
+      "pri>0",         "pri<2",    "failures>0", "tag:idp:k1", "tag:grp:g"};
+  std::string filters(chance.one_of(kFilters));
+  while (chance.percent(40)) filters.append(" ").append(chance.one_of(kFilters));
+  return filters;
+}
+
 std::string a_policy(Chance& chance) {
   static constexpr std::array<std::string_view, 8> kPolicies = {
       "max-attempts 3", "max-attempts -", "dead b", "dead -",
@@ -95,6 +104,7 @@ std::string a_value(const ArgumentText& argument, Chance& chance, const Knowledg
     return ids;
   }
   if (type.starts_with("words with spaces between")) return some_tags(chance);
+  if (type.starts_with("filters with a space between")) return some_filters(chance);
   if (type.starts_with("priority and delay")) {
     const std::string delay = a_time(chance, true);
     return fmt::format("{} {}", chance.below(3), delay);
@@ -154,6 +164,8 @@ MadeCommand make_command(const Command& row, Chance& chance, Knowledge& known) {
       value = std::to_string(made.body.size());
     } else if (argument.name == "from" && made.line.ends_with(" next")) {
       value = "0";  // the only page of that list
+    } else if (argument.name == "filters" && made.line.find(" next 0 ") != std::string::npos) {
+      break;  // it has none
     } else {
       value = a_value(argument, chance, known);
     }

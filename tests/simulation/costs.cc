@@ -15,8 +15,10 @@ namespace {
 constexpr std::size_t kLongestReply = 32 << 10;
 // A conversation keeps the input of one read, in a buffer that may be twice as long.
 constexpr std::size_t kInput = 2 * (64 << 10) + 4096;
-// The most jobs, tubes and sessions that the engine visits in an iteration of the loop.
-constexpr std::uint64_t kMostWalked = 1'000;
+// The most jobs, tubes and sessions that the engine visits in an iteration of the loop. In it, each
+// client may list jobs with a filter, which may visit limits.work_per_turn jobs, 1,000, and counts
+// each of them several times.
+constexpr std::uint64_t kMostWalked = 20'000;
 
 }  // namespace
 

@@ -159,6 +159,9 @@ std::string ExpectedQueue::judge(const ModelReply& reply) {
     case ModelVerb::pause:
       answered_pause(reply);
       break;
+    case ModelVerb::list:
+      answered_list(reply);
+      break;
     default:
       if (ExpectedJob* job = find(reply.command.id); job != nullptr) {
         answered_about(reply, *job);

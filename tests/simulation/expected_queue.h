@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/engine.h"
 #include "tests/simulation/conditions.h"
@@ -116,6 +117,9 @@ class ExpectedQueue {
   void timed_out(const ModelReply& reply);
   void warned(const ModelReply& reply);
   void shown(const ExpectedJob& job, const ModelReply& reply);
+  void answered_list(const ModelReply& reply);
+  void listed_as(const ExpectedJob& job, const std::vector<std::string_view>& words,
+                 bool may_change);
   void take(const Consumer& consumer, ExpectedJob& job, const Window& ran);
   bool take_all_or_first(const ModelReply& reply, std::uint64_t count);
   ExpectedJob* find(JobId id);

@@ -162,6 +162,7 @@ bool HttpCall::may_have(unsigned status) const {
       if (status == 200) return false;
       break;
     case api::Kind::held:
+    case api::Kind::history:  // of a tube that has none
       if (status == 404) return true;
       break;
     case api::Kind::cluster:

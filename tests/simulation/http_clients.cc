@@ -175,6 +175,8 @@ class AnyOperations final : public Acting {
     if (name == "tags") return one({"idp:k1", "ttl:1", "grp:g", "con:c1:1 aft:h"});
     if (name == "timeout" || name == "seconds") return one({"0", "1", "50", "50"});
     if (name == "ttr") return one({"1", "60"});
+    if (name == "q") return one({"http 1", "x", "%", "body"});
+    if (name == "tag") return one({"idp:k1", "grp:g", "con:c1:1"});
     return fmt::to_string(chance_.below(4));
   }
 

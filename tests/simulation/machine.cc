@@ -309,6 +309,16 @@ Transfer read_into(const Socket& socket, std::span<char> buffer) {
   return read_into(socket, std::span<const std::span<char>>(&buffer, 1));
 }
 
+Transfer peek_into(const Socket& socket, std::span<char> buffer) {
+  Endpoint* const endpoint = endpoint_of(socket);
+  if (endpoint == nullptr || endpoint->lost()) return {Transfer::Kind::failed, 0};
+  const std::string_view arrived = endpoint->arrived().substr(0, buffer.size());
+  if (arrived.empty())
+    return {endpoint->ended() ? Transfer::Kind::end : Transfer::Kind::would_block, 0};
+  std::ranges::copy(arrived, buffer.begin());
+  return {Transfer::Kind::done, arrived.size()};
+}
+
 Transfer write_from(const Socket& socket, std::span<const std::string_view> pieces) {
   Endpoint* const endpoint = endpoint_of(socket);
   if (endpoint == nullptr || endpoint->lost()) return {Transfer::Kind::failed, 0};

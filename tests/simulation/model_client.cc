@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "text/percent.h"
+
 namespace tubed::simulation {
 
 using namespace std::chrono_literals;
@@ -96,6 +98,7 @@ MadeCommand ModelClient::make(ModelCommand& command) {
   if (drawn < 50) return reserve(command);
   if (drawn < 54) return pause(command);
   if (drawn < 62) return many(command);
+  if (drawn < 67) return list(command);
   return about_a_job(command);
 }
 
@@ -156,6 +159,39 @@ MadeCommand ModelClient::many(ModelCommand& command) {
   }
   return made_of("kick-tube",
                  fmt::format("{} {} {}", command.tube, command.count, name_of(command.state)));
+}
+
+// A filtered list. Its text is often a part of the body of a job.
+MadeCommand ModelClient::list(ModelCommand& command) {
+  static constexpr std::array<std::string_view, 5> kStates = {"all", "ready", "delayed", "buried",
+                                                              "reserved"};
+  command.verb = ModelVerb::list;
+  command.tube = a_tube();
+  ModelFilter& filter = command.filter;
+  const std::string_view state = chance_.one_of(kStates);
+  for (const JobState one :
+       {JobState::ready, JobState::delayed, JobState::buried, JobState::reserved}) {
+    if (state == name_of(one)) filter.state = one;
+  }
+  const auto& jobs = model_.queue_.jobs();
+  if (!jobs.empty() && chance_.percent(30)) filter.from = jobs.begin()->first + chance_.below(9);
+  filter.limit = chance_.percent(30) ? chance_.between(1, 3) : 1000;
+  std::string line = fmt::format("{} {} {} {}", command.tube, state, filter.from, filter.limit);
+  filter.text = chance_.percent(50) ? fmt::format("del {}", chance_.below(10)) : "abc";
+  line += " body:" + percent_encoded(filter.text);
+  if (chance_.percent(20)) {
+    filter.priority_above = static_cast<Priority>(chance_.below(3));
+    line += fmt::format(" pri>{}", *filter.priority_above);
+  }
+  if (chance_.percent(20)) {
+    filter.priority_below = static_cast<Priority>(chance_.between(1, 3));
+    line += fmt::format(" pri<{}", *filter.priority_below);
+  }
+  if (chance_.percent(30)) {
+    filter.failures_above = static_cast<std::uint32_t>(chance_.below(3));
+    line += fmt::format(" failures>{}", *filter.failures_above);
+  }
+  return made_of("list-jobs", line);
 }
 
 MadeCommand ModelClient::about_a_job(ModelCommand& command) {

@@ -50,6 +50,7 @@ class ModelClient final : public Script {
   MadeCommand reserve(ModelCommand& command);
   MadeCommand pause(ModelCommand& command);
   MadeCommand many(ModelCommand& command);
+  MadeCommand list(ModelCommand& command);
   MadeCommand about_a_job(ModelCommand& command);
 
   Model& model_;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -44,6 +45,18 @@ enum class ModelVerb : std::uint8_t {
   pause,
   show,
   peek,
+  list,
+};
+
+// A page of a filtered list of jobs.
+struct ModelFilter {
+  JobId from = 0;
+  std::uint64_t limit = 0;
+  std::optional<JobState> state = {};  // nothing: any
+  std::string text = {};               // in the body
+  std::optional<Priority> priority_above = {};
+  std::optional<Priority> priority_below = {};
+  std::optional<std::uint32_t> failures_above = {};
 };
 
 struct ModelCommand {
@@ -58,6 +71,7 @@ struct ModelCommand {
   Duration time{};  // a delay, a pause, or the limit of a reserve
   Duration ttr{};
   std::string body = {};
+  ModelFilter filter = {};  // of a list
 
   bool waits() const { return verb == ModelVerb::reserve && time > Duration::zero(); }
   bool takes_any() const { return verb == ModelVerb::reserve || verb == ModelVerb::reserve_batch; }

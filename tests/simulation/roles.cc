@@ -165,7 +165,14 @@ class RoleClient final : public Script {
     const commands::Command& row = *command.row;
     const bool is_for_server =
         row.access == Access::admin && row.concerns == commands::Concerns::no_tube;
-    if (!may(role, row.access) || is_for_server) return Right::denied;
+    commands::ArgumentStorage storage;
+    const std::string_view line = command.line;
+    const bool is_parsed =
+        row.parse(line.substr(std::min(line.size(), row.name.size() + 1)), storage);
+    const commands::Named named =
+        is_parsed ? row.named(storage) : commands::Named{.shows = row.shows_alone};
+    const bool may_show = named.shows && may(role, Access::inspect);
+    if ((!may(role, row.access) && !may_show) || is_for_server) return Right::denied;
     if (row.concerns == commands::Concerns::no_tube) return Right::allowed;
     const auto is_denied = [&role](std::string_view tube) {
       return !tube.empty() && !may_use(role, tube);
@@ -173,11 +180,7 @@ class RoleClient final : public Script {
     if (row.concerns == commands::Concerns::used && is_denied(used_)) return Right::denied;
     if (row.concerns == commands::Concerns::watched && std::ranges::any_of(watched_, is_denied))
       return Right::denied;
-    commands::ArgumentStorage storage;
-    const std::string_view line = command.line;
-    if (!row.parse(line.substr(std::min(line.size(), row.name.size() + 1)), storage))
-      return Right::allowed;
-    const commands::Named named = row.named(storage);
+    if (!is_parsed) return Right::allowed;
     const bool names_denied =
         is_denied(named.tubes[0]) || is_denied(named.tubes[1]) || is_denied(named.next_tube);
     return names_denied ? Right::denied : Right::allowed;

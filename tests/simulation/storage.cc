@@ -160,7 +160,14 @@ Result<bool> DirectoryTree::exists(const std::string& name) const {
   return disk().has(name);
 }
 
+Result<std::optional<std::string>> DirectoryTree::read(const std::string& name,
+                                                       std::size_t /*most*/) const {
+  if (!disk().has(name)) return std::optional<std::string>();
+  return std::optional(disk().contents(name));
+}
+
 Result<void> DirectoryTree::store(const std::string& name, std::string_view contents) {
+  if (disk().has(name)) TRY(disk().remove_now(name));
   return disk().store(name, contents);
 }
 

@@ -67,8 +67,14 @@ struct Loop {
   std::list<Handle*> idle, prepare, check, async, signals;
   std::map<int, Handle*> polls;
   std::vector<std::pair<uv_handle_t*, uv_close_cb>> closing;
-  std::list<std::pair<uv_work_t*, uv_after_work_cb>> done;
-  std::size_t works = 0;
+  // The tasks of the thread pool by their number, which no other loop has.
+  struct Work {
+    uv_work_t* work;
+    uv_work_cb called;
+    uv_after_work_cb after;
+  };
+  std::map<std::uint64_t, Work> works;  // that have not begun
+  std::list<Work> done;
   bool stopped = false;
   bool ended = false;
   bool called = false;  // note_call()
@@ -81,12 +87,14 @@ struct Loop {
   }
   bool alive() const {
     return !timers.empty() || !idle.empty() || !prepare.empty() || !check.empty() ||
-           !async.empty() || !signals.empty() || !polls.empty() || works > 0 || !closing.empty();
+           !async.empty() || !signals.empty() || !polls.empty() || !works.empty() ||
+           !done.empty() || !closing.empty();
   }
 };
 
 Loop* current_loop = nullptr;
 std::uint64_t all_ticks = 0;
+std::uint64_t all_works = 0;
 
 Loop& loop_of(const uv_loop_t* loop) {
   return *static_cast<Loop*>(loop->data);
@@ -161,13 +169,18 @@ bool is_ready(const Handle& handle) {
 bool finish_work(Loop& loop) {
   bool any = false;
   while (!loop.done.empty()) {
-    const auto [work, after] = loop.done.front();
+    const Loop::Work work = loop.done.front();
     loop.done.pop_front();
-    --loop.works;
     any = true;
-    after(work, 0);
+    work.after(work.work, 0);
   }
   return any;
+}
+
+// The process has ended: its tasks have no further effect.
+void cancel_work(Loop& loop) {
+  for (const auto& [number, work] : std::exchange(loop.works, {})) loop.done.push_back(work);
+  for (const Loop::Work& work : std::exchange(loop.done, {})) work.after(work.work, UV_ECANCELED);
 }
 
 bool call_raised(std::list<Handle*>& list) {
@@ -345,8 +358,7 @@ int uv_run(uv_loop_t* raw, uv_run_mode mode) {
   loop.stopped = false;
   // The destructors of a process that has ended close their handles.
   if (loop.ended || loop.world.failed()) {
-    loop.works = 0;
-    loop.done.clear();
+    cancel_work(loop);
     while (!loop.closing.empty()) close_handles(loop);
     return loop.alive() ? 1 : 0;
   }
@@ -460,6 +472,15 @@ int uv_poll_init(uv_loop_t* loop, uv_poll_t* poll, int descriptor) {
   return 0;
 }
 
+// The simulated disk reports no changes of files.
+int uv_fs_event_init(uv_loop_t*, uv_fs_event_t*) {
+  return UV_ENOSYS;
+}
+
+int uv_fs_event_start(uv_fs_event_t*, uv_fs_event_cb, const char*, unsigned int) {
+  return UV_ENOSYS;
+}
+
 int uv_poll_init_socket(uv_loop_t* loop, uv_poll_t* poll, uv_os_sock_t socket) {
   return uv_poll_init(loop, poll, socket);
 }
@@ -486,12 +507,17 @@ int uv_poll_start(uv_poll_t* poll, int events, uv_poll_cb called) {
 int uv_queue_work(uv_loop_t* raw, uv_work_t* work, uv_work_cb called, uv_after_work_cb after) {
   Loop& loop = loop_of(raw);
   work->loop = raw;
-  ++loop.works;
+  const std::uint64_t number = ++all_works;
+  loop.works.emplace(number, Loop::Work{.work = work, .called = called, .after = after});
   const tubed::Duration wait = std::chrono::microseconds(20 + loop.chance.below(2000));
-  loop.world.after(wait, [&loop, work, called, after] {
-    if (current_loop != &loop || loop.ended) return;
-    called(work);
-    loop.done.emplace_back(work, after);
+  loop.world.after(wait, [number] {
+    if (current_loop == nullptr || current_loop->ended) return;
+    const auto found = current_loop->works.find(number);
+    if (found == current_loop->works.end()) return;
+    const Loop::Work begun = found->second;
+    current_loop->works.erase(found);
+    begun.called(begun.work);
+    current_loop->done.push_back(begun);
   });
   return 0;
 }

@@ -114,6 +114,7 @@ TEST_CASE("every command counts in its own line and in no other") {
       {"auth", "auth t\r\n"},
       {"list-clients", "list-clients\r\n"},
       {"stats-tube-times", "stats-tube-times default\r\n"},
+      {"reload", "reload\r\n"},
   };
   CHECK(lines.size() == commands::kCommandCount);
   for (const auto& entry : lines) {

@@ -44,6 +44,18 @@ TEST_CASE("a quantity that does not fit is the nearest number") {
   CHECK(parse_quantity<std::int64_t>("-8193PiB", kSizeUnits, 1)->number == -kLargest - 1);
 }
 
+TEST_CASE("a time in words has its two largest units") {
+  CHECK(time_in_words(0) == "0s");
+  CHECK(time_in_words(59) == "59s");
+  CHECK(time_in_words(60) == "1m00s");
+  CHECK(time_in_words(85) == "1m25s");
+  CHECK(time_in_words(3599) == "59m59s");
+  CHECK(time_in_words(3600) == "1h00m");
+  CHECK(time_in_words(85'400) == "23h43m");
+  CHECK(time_in_words(86'400) == "1d00h");
+  CHECK(time_in_words(4'294'967'295) == "49710d06h");
+}
+
 TEST_CASE("a quantity is written with the largest unit that divides it") {
   CHECK(quantity_text(0, kSizeUnits) == "0");
   CHECK(quantity_text(1025, kSizeUnits) == "1025");

@@ -19,8 +19,8 @@ from programs import SECONDS, TUBECTL, Client, DaemonTest, until
 DO_NOTHING = os.environ.get("DO_NOTHING_PROGRAM")
 IN_FLIGHT = (1, 16, 30)
 CYCLE_BATCH = 3  # commands per job
-KEYS = ["workload", "clients", "in_flight", "body", "all", "measured", "seconds", "per_second",
-        "latency_us"]
+KEYS = ["workload", "clients", "in-flight", "body", "all", "measured", "seconds", "per-second",
+        "latency-us"]
 
 
 def command(server, *arguments):
@@ -43,7 +43,7 @@ class BenchTest(DaemonTest):
         figures = json.loads(output)
         self.assertEqual(list(figures), KEYS)
         self.assertLessEqual(figures["measured"], figures["all"])
-        latencies = figures["latency_us"]
+        latencies = figures["latency-us"]
         if figures["measured"] > 0:
             ordered = [latencies[key] for key in ("p50", "p99", "p999", "max")]
             self.assertEqual(ordered, sorted(ordered))
@@ -186,7 +186,7 @@ class OnTubed(BenchTest):
         if sys.byteorder == "big":
             nanoseconds.byteswap()
         self.assertEqual(len(nanoseconds), 500)
-        self.assertAlmostEqual(max(nanoseconds) / 1000, figures["latency_us"]["max"], places=2)
+        self.assertAlmostEqual(max(nanoseconds) / 1000, figures["latency-us"]["max"], places=2)
 
     def test_a_unix_socket_from_the_environment(self):
         path = f"{self.directory}/socket"

@@ -6,16 +6,17 @@
 
 import os
 import pty
+import signal
 import subprocess
 import threading
 import unittest
 
-from job_tests import LONG, STATES, JobTest
+from job_tests import LONG, STATES, CapabilityTest, JobTest
 from programs import (DONE, FAILURE, SECONDS, TUBECTL, UNAVAILABLE, USAGE, ScriptedServer,
                       until, within)
 
 
-class ClearTest(JobTest):
+class ClearTest(JobTest, CapabilityTest):
     def clear(self, server, *arguments):
         return self.tubectl(server, "clear", "--yes", *arguments)
 
@@ -93,9 +94,9 @@ class ClearTest(JobTest):
             self.assertEqual(
                 self.records(self.clear(server, "a", "b", "--json")),
                 [{"tube": "a", "deleted": {"ready": 2, "delayed": 0, "buried": 0},
-                  "left_reserved": 0},
+                  "left-reserved": 0},
                  {"tube": "b", "deleted": {"ready": 0, "delayed": 0, "buried": 1},
-                  "left_reserved": 0}])
+                  "left-reserved": 0}])
 
     def test_a_tube_that_is_not_there(self):
         for server in self.servers():
@@ -104,6 +105,54 @@ class ClearTest(JobTest):
             self.assertEqual((code, output, errors),
                              (FAILURE, "a: deleted 2 ready\n",
                               "tubectl: there is no tube nowhere\n"))
+
+    def test_a_signal_ends_it_between_two_batches(self):
+        for server in self.servers():
+            total = 30_000
+            client = self.client(server)
+            client.ask("use work")
+            client.put_many(total)
+            by_itself = client.ask("capabilities").startswith("OK")
+            client = self.client(server)
+            mark = b"flush-tube " if by_itself else b"delete "
+            code, output, errors = self.signalled(server, signal.SIGINT, mark, "clear", "--yes",
+                                                  "work")
+            self.assertEqual((code, errors),
+                             (FAILURE, "tubectl: interrupted: the other jobs are there; the same "
+                                       "command goes on\n"))
+            deleted = int(output.split()[2])
+            self.assertEqual(client.stats()["current-jobs-ready"], total - deleted)
+            self.assertGreater(deleted, 0)
+            self.assertLess(deleted, 10_001)
+            self.assertEqual(self.clear(server, "work"),
+                             f"work: deleted {total - deleted} ready\n")
+
+    def test_a_signal_ends_a_deletion_by_ids(self):
+        for server in self.servers():
+            total = 20_000
+            client = self.client(server)
+            client.put_many(total)
+            code, output, errors = self.signalled(server, signal.SIGINT, b"delete ", "delete",
+                                                  "--json", *range(1, total + 1))
+            deleted = self.records(output)[0]["deleted"]
+            self.assertEqual((code, errors),
+                             (FAILURE, f"tubectl: interrupted after {deleted} of {total} jobs; the "
+                                       f"next is {deleted + 1}\n"))
+            self.assertLess(deleted, total)
+            self.assertEqual(client.stats()["current-jobs-ready"], total - deleted)
+            client.send(b"peek %d\r\n" % (deleted + 1))
+            self.assertEqual(client.body()[0][0], "FOUND")
+
+    def test_the_question_names_the_tubes(self):
+        server = self.tubed()
+        tubes = ["a", "b", "c", "d", "e"]
+        for tube in tubes:
+            self.fill(server, tube, ready=1)
+        for count, named in ((1, "tube a"), (2, "tubes a and b"), (3, "tubes a, b and c"),
+                             (5, "tubes a, b, c and 2 more")):
+            code, shown = self.on_terminal(server, b"n\n", *tubes[:count])
+            self.assertEqual(code, FAILURE)
+            self.assertIn(f"Delete {count} ready jobs of {named} on {server}? [y/N]", shown)
 
     def test_an_empty_tube_needs_no_question(self):
         for server in self.servers():
@@ -203,12 +252,12 @@ class ClearTest(JobTest):
             self.fill(server, "work", ready=2, buried=1)
             code, shown = self.on_terminal(server, b"n\n", "work")
             self.assertEqual(code, FAILURE)
-            self.assertIn("Delete 2 ready, 1 buried? [y/N]", shown)
+            self.assertIn(f"Delete 2 ready, 1 buried jobs of tube work on {server}? [y/N]", shown)
             self.assertIn("nothing was deleted", shown)
             self.assertEqual(self.counts(server, "work"), (2, 0, 1, 0))
             code, shown = self.on_terminal(server, b"y\n", "--state", "ready", "work")
             self.assertEqual(code, DONE)
-            self.assertIn("Delete 2 ready? [y/N]", shown)
+            self.assertIn(f"Delete 2 ready jobs of tube work on {server}? [y/N]", shown)
             self.assertEqual(self.counts(server, "work"), (0, 0, 1, 0))
 
     def test_jobs_that_are_put_after_the_question_stay(self):
@@ -239,23 +288,26 @@ class ClearTest(JobTest):
         put(2)
         code, shown = self.on_terminal(server, b"y\n", "work", meanwhile=lambda: put(5))
         self.assertEqual(code, DONE, shown)
-        self.assertIn("Delete 2 delayed? [y/N]", shown)
+        self.assertIn(f"Delete 2 delayed jobs of tube work on {server}? [y/N]", shown)
         self.assertIn("work: deleted 2 delayed\r\n", shown)
         self.assertEqual(self.counts(server, "work"), (0, 5, 0, 0))
 
     def test_old_jobs_that_come_after_the_question_stay(self):
         server = self.tubed()
-        self.fill(server, "other", ready=30)
-        ids = self.fill(server, "work", ready=3, buried=1)
-        client = self.client(server)
-        until("the jobs to grow older",
-              lambda: client.stats(f"stats-job {max(ids['ready'] + ids['buried'])}")["age"] >= 1)
-        code, shown = self.on_terminal(
-            server, b"y\n", "--older-than", "1", "work",
-            meanwhile=lambda: self.assertEqual(client.ask("move-jobs other ready work 20"), "MOVED 20"))
-        self.assertEqual(code, DONE, shown)
-        self.assertIn("work: deleted 3 ready, 1 buried\r\n", shown)
-        self.assertEqual(self.counts(server, "work"), (20, 0, 0, 0))
+        for address in (server, self.without(server, b"list-jobs:filter")):
+            self.fill(server, "other", ready=30)
+            ids = self.fill(server, "work", ready=3, buried=1)
+            client = self.client(server)
+            until("the jobs to grow older", lambda client=client, ids=ids: client.stats(
+                f"stats-job {max(ids['ready'] + ids['buried'])}")["age"] >= 1)
+            code, shown = self.on_terminal(
+                address, b"y\n", "--older-than", "1", "work",
+                meanwhile=lambda client=client: self.assertEqual(
+                    client.ask("move-jobs other ready work 20"), "MOVED 20"))
+            self.assertEqual(code, DONE, shown)
+            self.assertIn("work: deleted 3 ready, 1 buried\r\n", shown)
+            self.assertEqual(self.counts(server, "work"), (20, 0, 0, 0))
+            self.tubectl(server, "clear", "--yes", "work", "other")
 
     def test_without_a_terminal_it_deletes_nothing(self):
         for server in self.servers():
@@ -286,16 +338,19 @@ class ClearTest(JobTest):
             self.assertEqual(self.counts(server, "work"), (0, 0, 0, 0))
             self.assertEqual(self.counts(server, "mail"), (1, 1, 0, 0))
 
-    def test_draining_the_old_ones_cannot_be_found(self):
+    def test_draining_the_old_ones_are_found_with_filters_only(self):
         daemon = self.start()
         address = daemon.addresses[0]
         self.fill(address, "work", ready=2)
         self.drain(daemon)
+        self.assertEqual(self.clear(address, "work", "--older-than", 1000),
+                         "work: deleted no jobs\n")
+        old = self.without(address, b"list-jobs:filter")
         self.assertEqual(
-            self.refused(FAILURE, address, "clear", "--yes", "--older-than", 1, "work"),
+            self.refused(FAILURE, old, "clear", "--yes", "--older-than", 1, "work"),
             "tubectl: cannot learn the newest id: the server is draining: it takes no jobs "
             "(DRAINING); with --to ID it need not be learnt\n")
-        self.assertEqual(self.clear(address, "work", "--older-than", 1000, "--to", 100),
+        self.assertEqual(self.clear(old, "work", "--older-than", 1000, "--to", 100),
                          "work: deleted no jobs\n")
         self.assertEqual(self.clear(address, "work"), "work: deleted 2 ready\n")
 

@@ -365,7 +365,7 @@ TEST_CASE("a wait ends if the node is not added after all") {
   with_d.members.push_back({.name = "d"});
   Node removed{.seen = {with_d, healthy()}};
   CHECK(failure_of(removed.wait(changing(until_votes("d")))).reason ==
-        "d is no member any more: it was removed, or the leader changed before others knew of it");
+        "d is no longer a member: it was removed, or the leader changed before others knew of it");
   Node never{.seen = {healthy()}};
   const Failure failure = failure_of(never.wait(changing(until_votes("d"))));
   CHECK(failure.code == kExitFailure);
@@ -429,14 +429,14 @@ TEST_CASE("a wait for a removal ends when the node is no member, or has ended it
   const State without_c = changed([](State& state) { state.members.pop_back(); });
   const State starting = changed([](State& state) { state.members.clear(); });
   Node node{.seen = {healthy(), starting, without_c}};
-  CHECK(text_of(node.wait(changing(until_gone("c"), 30s))) == "c is no member any more");
+  CHECK(text_of(node.wait(changing(until_gone("c"), 30s))) == "c is no longer a member");
   CHECK(node.shown == std::vector<std::string>(2, "c is a member still"));
   const State uncommitted = changed([](State& state) {
     state.members.pop_back();
     state.members_index = state.committed + 1;
   });
   Node early{.seen = {uncommitted, without_c}};
-  CHECK(text_of(early.wait(changing(until_gone("c"), 30s))) == "c is no member any more");
+  CHECK(text_of(early.wait(changing(until_gone("c"), 30s))) == "c is no longer a member");
   CHECK(early.shown == std::vector<std::string>{"the removal of c is not committed"});
   Wait itself = changing(until_gone("a"), 30s);
   itself.when_node_ends = "a was removed, and has ended";

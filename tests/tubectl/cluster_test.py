@@ -147,7 +147,7 @@ class Mistakes(ClusterTest):
                                           "transfer"),
                 (("status", "--timeout", "1"), "--no-wait and --timeout are for add, remove and "
                                                "transfer"),
-                (("remove", "b", "--json"), "--json is for status")):
+                (("remove", "b", "--watch"), "--watch is for status")):
             with self.subTest(words=words):
                 self.assertEqual(self.failed(USAGE, node, "cluster", *words),
                                  f"{reason}; try tubectl cluster --help")
@@ -330,7 +330,7 @@ class Changes(ClusterTest):
 
     def test_removes_a_node(self):
         node = self.node()
-        self.assertEqual(self.done(node, "cluster", "remove", "c"), "c is no member any more\n")
+        self.assertEqual(self.done(node, "cluster", "remove", "c"), "c is no longer a member\n")
         self.assertEqual(json.loads(node.requests[1][2]), {"name": "c"})
         self.assertIn("there is no node c (404)",
                       self.failed(FAILURE, node, "cluster", "remove", "c"))
@@ -353,6 +353,10 @@ class Changes(ClusterTest):
         self.assertEqual(json.loads(node.requests[1][2]), {"name": "c"})
         self.assertEqual(self.done(node, "cluster", "transfer"), "a leads\n")
         self.assertEqual(json.loads(node.requests[-2][2]), {})
+        self.assertEqual(self.done(node, "cluster", "transfer", "c", "--json"),
+                         '{"action":"transfer","name":"c","done":true}\n')
+        self.assertEqual(self.done(node, "cluster", "transfer", "--no-wait", "--json"),
+                         '{"action":"transfer","name":null,"done":false}\n')
 
     def test_a_change_that_takes_no_effect(self):
         node = self.node()
@@ -403,6 +407,15 @@ class WaitCluster(ClusterTest):
         node = self.node()
         for words in ((), ("--timeout", str(SECONDS))):
             self.assertEqual(self.done(node, "wait-cluster", *words), "")
+        self.assertEqual(self.done(node, "wait-cluster", "--json"), '{"healthy":true}\n')
+
+    def test_a_cluster_that_is_not_healthy_in_json(self):
+        node = self.node()
+        node.state["members"][2] |= {"votes": False}
+        code, output, errors = self.run_on(node, "wait-cluster", "--timeout", "0", "--json")
+        told = json.loads(output)
+        self.assertEqual((code, told["healthy"]), (TIMED_OUT, False))
+        self.assertEqual(errors, f"tubectl: wait-cluster: {told['reason']}\n")
 
     def test_waits(self):
         node = self.node(leader=None)

@@ -8,7 +8,7 @@ import re
 import unittest
 
 from job_tests import CapabilityTest
-from programs import DONE, FAILURE, UNAVAILABLE, USAGE, ScriptedServer
+from programs import DONE, FAILURE, UNAVAILABLE, USAGE, ScriptedServer, subcommands
 
 NOWHERE = "127.0.0.1:1"
 SECONDS_RANGE = "a time in whole seconds from 0 to 4294967295, as 90, 90s, 5m, 2h or 1d"
@@ -40,6 +40,52 @@ class CommandLine(CapabilityTest):
                  "there is no option --retrise (did you mean --retries?); try tubectl work --help"),
                 ((), "a subcommand is missing; try tubectl --help")):
             self.assertEqual(self.said(*words), said)
+
+    def test_an_option_of_the_command_that_work_runs(self):
+        for words, said in (
+                (("-t", "w", "wc", "-c"), "there is no option -c; for an option of wc, write -- "
+                                          "before it: -- wc -c"),
+                (("wc", "--retrise", "3"),
+                 "there is no option --retrise (did you mean --retries?); for an option of wc, write "
+                 "-- before it: -- wc --retrise"),
+                (("-x", "wc", "-c"), "there is no option -x")):
+            self.assertEqual(self.said("work", *words), f"{said}; try tubectl work --help")
+
+    def test_a_tube_where_an_id_is_meant(self):
+        for words in (("delete", "mail"), ("job", "mail"), ("bury", "3", "mail"),
+                      ("reprioritize", "0", "mail")):
+            self.assertEqual(self.said(*words),
+                             'ID: "mail" is not a job\'s id; the jobs of a tube: tubectl list mail; '
+                             f"try tubectl {words[0]} --help")
+        self.assertEqual(self.said("peek", "mail"), '"mail" is not a job\'s id; the next job of a '
+                                                    "tube: tubectl peek --ready mail")
+        self.assertEqual(self.said("kick", "3", "mail"), '"mail" is not a job\'s id; a tube is the '
+                                                         "first word: tubectl kick mail N")
+        self.assertEqual(self.said("job", "a b"),
+                         'ID: "a b" is not a job\'s id; try tubectl job --help')
+
+    def test_an_id_where_a_tube_is_meant(self):
+        server = self.tubed()
+        said = "tubectl: there is no tube 3; the job with this id: tubectl job 3\n"
+        for words in (("stats", 3), ("pause", 3, 5), ("tubes", "--interval", 0, 3),
+                      ("clear", "--yes", 3), ("move", 3, "mail")):
+            self.assertEqual(self.refused(FAILURE, server, *words), said)
+        self.assertEqual(self.refused(FAILURE, server, "stats", "none"),
+                         "tubectl: there is no tube none\n")
+
+    def test_the_help_fits_into_80_columns(self):
+        for name in ("", *subcommands()):
+            text = self.tubectl(NOWHERE, *name.split(), "--help")
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), 80, f"{name}: {line}")
+            self.assertNotRegex(text, r"\b([A-Z]{2,}) \1\b")
+        for name, lines in (("kick", ["[OPTIONS] ID...", "[OPTIONS] TUBE N | TUBE --all"]),
+                            ("work", ["[OPTIONS] -- COMMAND [ARGUMENT...]"]),
+                            ("clear", ["[OPTIONS] TUBE..."]), ("put", ["[OPTIONS] [BODY]"])):
+            usage = self.tubectl(NOWHERE, name, "--help").split("\n\n")[1]
+            self.assertEqual(usage.splitlines(),
+                             [("       " if i else "Usage: ") + f"tubectl {name} {line}"
+                              for i, line in enumerate(lines)])
 
     def test_help_and_version(self):
         version = self.tubectl(NOWHERE, "--version")

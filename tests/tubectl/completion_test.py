@@ -137,12 +137,22 @@ class Completion(CompletionTest):
     def options(self, subcommand):
         """Returns the options with two hyphens, in the help's order."""
         text = self.tubectl(NOBODY, subcommand, "--help").split("\nexamples:")[0]
-        return sorted(set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.MULTILINE)))
+        return sorted(set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text, re.MULTILINE)))
 
     def test_subcommands(self):
         for _, complete in self.shells():
-            self.assertEqual(complete("tubectl "), sorted(subcommands()))
+            self.assertEqual(complete("tubectl "), sorted([*subcommands(), "help"]))
             self.assertEqual(complete("tubectl ben"), ["bench"])
+
+            self.assertEqual(complete("tubectl help pe"), ["peek"])
+            self.assertEqual(complete("tubectl help peek j"), [])
+
+    def test_a_word_that_may_be_a_tube(self):
+        for _, complete in self.shells():
+            for words in ("kick", "kick --all", "peek --ready"):
+                self.assertEqual(complete(f"tubectl {words} fa", self.tubed_address), ["faxes"])
+            # The word after --watch may be its value, or a tube.
+            self.assertEqual(complete("tubectl stats --watch fa", self.tubed_address), ["faxes"])
 
     def test_options_of_every_subcommand(self):
         for subcommand in subcommands():

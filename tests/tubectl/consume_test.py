@@ -12,7 +12,7 @@ from job_tests import CapabilityTest
 from programs import (BAD_INPUT, DONE, FAILURE, IO, SECONDS, TIMED_OUT, UNAVAILABLE, USAGE,
                       ScriptedServer, until)
 
-JOB_KEYS = ["id", "tube", "state", "priority", "age", "delay", "ttr", "time_left", "reserves",
+JOB_KEYS = ["id", "tube", "state", "pri", "age", "delay", "ttr", "time-left", "file", "reserves",
             "timeouts", "releases", "buries", "kicks"]
 
 
@@ -78,7 +78,7 @@ class Reserve(QueueTest):
             lines = self.tubectl(server, "reserve", "-t", "mail", "-n", 2, "--delete", "--json")
             second, first = map(json.loads, lines.splitlines())
             self.assertEqual(list(first), [*JOB_KEYS, "body"])
-            self.assertEqual((first["id"], first["tube"], first["state"], first["priority"],
+            self.assertEqual((first["id"], first["tube"], first["state"], first["pri"],
                               first["ttr"], first["reserves"], first["body"]),
                              (1, "mail", "reserved", 5, 70, 1, "\u00e9"))
             self.assertEqual((second["id"], second["body_base64"]), (2, "/w=="))
@@ -407,10 +407,27 @@ class ById(QueueTest):
         self.assertEqual(self.states(client, 2, 3), ["ready", "ready"])
 
     def test_kick_by_tube_creates_no_tube(self):
-        server = ScriptedServer([b"OK 16\r\n---\n- kick-tube\n\r\n", b"KICKED 0\r\n"])
+        server = ScriptedServer([b"OK 16\r\n---\n- kick-tube\n\r\n", b"NOT_FOUND\r\n",
+                                 b"OK 16\r\n---\n- kick-tube\n\r\n", b"KICKED 0\r\n"])
         self.addCleanup(server.close)
         self.assertEqual(self.tubectl(server.address, "kick", "-t", "nothing", "--all"), "0\n")
-        self.assertEqual(server.commands, ["capabilities", "kick-tube nothing 4294967295"])
+        self.assertEqual(server.commands, ["capabilities", "stats-tube nothing", "capabilities",
+                                           "kick-tube nothing 4294967295"])
+
+    def test_kick_of_many_jobs_in_steps(self):
+        server = self.tubed()
+        client = self.client(server)
+        client.ask("use mail")
+        client.put_many(25_000, delay=1000)
+        job = client.put(b"x")
+        client.reserve(f"reserve-job {job}")
+        client.ask(f"bury {job} 0")
+        # Buried jobs alone, although there are more delayed jobs.
+        self.assertEqual(self.tubectl(server, "kick", "mail", "--all"), "1\n")
+        self.assertEqual(self.tubectl(server, "kick", "mail", 20_001), "20001\n")
+        self.assertEqual(client.stats()["cmd-kick-tube"], 4)
+        self.assertEqual(self.tubectl_json(server, "kick", "mail", "--all"), {"kicked": 4_999})
+        self.assertEqual(client.stats("stats-tube mail")["current-jobs-delayed"], 0)
 
     def test_kick_in_a_tube_that_the_server_refuses(self):
         server = self.without(self.tubed("--limits-tubes", "1"), b"kick-tube")

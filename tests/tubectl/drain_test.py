@@ -5,6 +5,7 @@ server only.
     python3 tests/tubectl/drain_test.py
 """
 
+import json
 import os
 import pathlib
 import re
@@ -158,6 +159,10 @@ class Drain(TubectlTest):
             # The effect is complete when tubectl exits.
             self.assertEqual(self.draining(server), "true")
             self.assertEqual(self.tubectl(server, "drain"), f"draining already: {left}")
+            self.assertEqual(self.tubectl_json(server, "drain"),
+                             {"draining": True, "already": True, "current-jobs-ready": 1,
+                              "current-jobs-reserved": 1, "current-jobs-delayed": 1,
+                              "current-jobs-buried": 0})
 
     def test_undrain_of_tubed(self):
         server = self.tubed()
@@ -165,8 +170,10 @@ class Drain(TubectlTest):
                          "not draining: the server takes jobs as before\n")
         self.tubectl(server, "drain")
         self.assertEqual(self.tubectl(server, "undrain"),
-                         "not draining any more: the server takes jobs again\n")
+                         "no longer draining: the server takes jobs again\n")
         self.assertEqual(self.draining(server), "false")
+        told = self.tubectl_json(server, "undrain")
+        self.assertEqual((told["draining"], told["already"]), (False, True))
 
     def test_undrain_never_kills_beanstalkd(self):
         server = self.beanstalkd()
@@ -214,7 +221,7 @@ class Drain(TubectlTest):
         self.assertEqual(self.draining(server), "true")
         self.assertEqual(self.tubectl(proxy.address, "drain"), f"draining already: {left}")
         self.assertEqual(self.tubectl(proxy.address, "undrain"),
-                         "not draining any more: the server takes jobs again\n")
+                         "no longer draining: the server takes jobs again\n")
         self.assertEqual(self.draining(server), "false")
         self.assertEqual(self.tubectl(proxy.address, "undrain"),
                          "not draining: the server takes jobs as before\n")
@@ -452,6 +459,21 @@ class WaitIdleOfADrain(TubectlTest):
         client.send(b"delete 1\r\n")
         output, _ = process.communicate(timeout=SECONDS)
         self.assertEqual((process.returncode, output), (DONE, "the server has drained and ended\n"))
+        self.assertEqual(daemon.wait(), DONE)
+
+    def test_drain_that_waits_in_json(self):
+        daemon = self.start("--drain-exit", "when-idle")
+        client = self.client(daemon.addresses[0])
+        client.put()
+        client.reserve()
+        process = self.popen(daemon.addresses[0], "drain", "--wait", "--json",
+                             stdout=subprocess.PIPE, text=True)
+        told = json.loads(process.stdout.readline())
+        self.assertEqual((told["draining"], told["current-jobs-reserved"]), (True, 1))
+        client.send(b"delete 1\r\n")
+        output, _ = process.communicate(timeout=SECONDS)
+        self.assertEqual((process.returncode, json.loads(output)),
+                         (DONE, {"idle": True, "ended": True, "drained": True}))
         self.assertEqual(daemon.wait(), DONE)
 
     def test_drain_that_waits_for_a_server_that_is_stopped(self):

@@ -11,14 +11,14 @@ import signal
 import subprocess
 import unittest
 
-from job_tests import LEAST_LINE, TransferTest, left_of
+from job_tests import LEAST_LINE, CapabilityTest, TransferTest, left_of
 from programs import DONE, FAILURE, IO, SECONDS, UNAVAILABLE, USAGE, ScriptedServer, until, within
 
 KEYS = ["id", "tube", "state", "priority", "delay", "ttr", "age", "reserves", "timeouts",
         "releases", "buries", "kicks"]
 
 
-class ExportTest(TransferTest):
+class ExportTest(TransferTest, CapabilityTest):
     def test_every_job_once_by_id_and_untouched(self):
         for server in self.servers():
             newest = self.fill_with_all(server)
@@ -113,7 +113,7 @@ class ExportTest(TransferTest):
         self.drain(daemon)
         path = self.directory / "jobs.jsonl"
         path.write_text("old\n", encoding="utf-8")
-        self.refused(FAILURE, daemon.addresses[0], "export", "-o", path)
+        self.refused(FAILURE, self.without(daemon.addresses[0], b"list-jobs"), "export", "-o", path)
         self.assertEqual(path.read_text(encoding="utf-8"), "old\n")
         self.tubectl(daemon.addresses[0], "export", "--to", 5, "-o", path)
         self.assertEqual(path.read_text(encoding="utf-8"), "")
@@ -162,17 +162,42 @@ class ExportTest(TransferTest):
                   lambda client=client: client.stats()["current-jobs-reserved"] == 0)
             self.assertGreaterEqual(client.stats()["current-jobs-ready"], 5000 - lines)
 
-    def test_draining_wants_the_newest_id(self):
+    def test_draining_a_server_without_lists_wants_the_newest_id(self):
         daemon = self.start()
         server = daemon.addresses[0]
+        old = self.without(server, b"list-jobs")
         self.fill(server, "work", ready=3)
         self.drain(daemon)
-        code, output, errors = self.run_tubectl(server, "export")
+        code, output, errors = self.run_tubectl(old, "export")
         self.assertEqual((code, output), (FAILURE, ""))
         self.assertIn("draining", errors)
         self.assertIn("--to ID", errors)
-        self.assertEqual(len(self.export(server, "--to", 100)), 3)
+        self.assertEqual(len(self.export(old, "--to", 100)), 3)
+        self.assertEqual(len(self.export(server)), 3)
         self.assertEqual(len(self.export(server, "--remove")), 3)
+
+    def test_jobs_among_many_ids_are_found_by_lists(self):
+        server = self.tubed()
+        client = self.client(server)
+        client.ask("use work")
+        client.put_many(3000)
+        for job in range(1, 3001):
+            if job % 1000 != 0:
+                client.ask(f"delete {job}")
+        self.put_in(client, "other", "buried")
+        expected = [1000, 2000, 3000, 3001]
+        before = client.stats()
+        self.assertEqual([job["id"] for job in self.export(server)], expected)
+        after = client.stats()
+        # It asks for the jobs, not for every id, and puts none.
+        self.assertEqual(after["cmd-stats-job"] - before["cmd-stats-job"], 4)
+        self.assertEqual(after["cmd-put"], before["cmd-put"])
+        for arguments, found in ((("--from", 2000), expected[1:]), (("--to", 2999), expected[:2]),
+                                 (("--from", 1001, "--to", 3000), expected[1:3]),
+                                 (("-t", "other"), expected[3:])):
+            self.assertEqual([job["id"] for job in self.export(server, *arguments)], found)
+        self.assertEqual([job["id"] for job in self.export(self.without(server, b"list-jobs"))],
+                         expected)
 
     def test_what_it_does_not_understand(self):
         for arguments in (("-t", "a b"), ("--state", "reserved"), ("--from", "0"), ("--to", "x"),
@@ -276,6 +301,21 @@ class RemoveTest(TransferTest):
             self.assertLess(len(written), 1000)  # only the batch in progress
             self.assertEqual(len(set(written)), len(written))
             self.assertEqual(client.stats()["current-jobs-ready"], total - len(written))
+
+    def test_a_signal_ends_an_export_that_only_reads(self):
+        for server in self.servers():
+            total = 20_000
+            client = self.client(server)
+            client.put_many(total)
+            code, output, errors = self.signalled(server, signal.SIGINT, b"peek ", "export")
+            written = [record["id"] for record in self.records(output)]
+            last = written[-1]
+            self.assertEqual((code, errors),
+                             (FAILURE, f"tubectl: interrupted: the jobs up to id {last} are written; "
+                                       f"continue with --from {last + 1}, to another file\n"))
+            rest = [record["id"] for record in self.records(
+                self.tubectl(server, "export", "--from", last + 1))]
+            self.assertEqual(written + rest, list(range(1, total + 1)))
 
 
 if __name__ == "__main__":

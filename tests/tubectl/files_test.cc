@@ -31,6 +31,21 @@ class File {
   std::string path_ = "/tmp/tubed-lines-XXXXXX";
 };
 
+TEST_CASE("the part of a file that was returned") {
+  const File file("a\nbc\ndefgh\n");
+  LineInput input = file.open();
+  CHECK(*input.part() == 0);
+  REQUIRE(input.next(100).value());
+  CHECK(*input.part() == doctest::Approx(2.0 / 11));
+  REQUIRE(input.next(100).value());
+  REQUIRE(input.next(100).value());
+  CHECK(*input.part() == 1);
+  CHECK_FALSE(input.next(100).value());
+  CHECK(*input.part() == 1);
+  const File empty("");
+  CHECK_FALSE(empty.open().part());
+}
+
 std::vector<std::string> lines_of(std::string_view text) {
   const File file(text);
   LineInput input = file.open();

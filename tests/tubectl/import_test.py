@@ -96,7 +96,7 @@ class ImportTest(TransferTest):
         self.addCleanup(proxy.close)
         self.assertEqual(self.run_tubectl(proxy.address, "import", "--json", stdin=exported),
                          (DONE, '{"imported":{"ready":2,"delayed":1,"buried":1},'
-                                '"lost_tags":{"max":3}}\n',
+                                '"lost-tags":{"max":3}}\n',
                           "tubectl: tags that the server does not know were left out: max of 3 "
                           "jobs\n"))
         self.assertEqual(listed(proxy.server), ["ttl:300", None, "idp:k ttl:0", "ttl:60"])
@@ -202,7 +202,7 @@ class ImportTest(TransferTest):
         self.assertEqual(self.refused(FAILURE, server, "import", stdin=text),
                          "tubectl: line 2: it cannot be reserved to be buried: its concurrency key "
                          "or the policy of its tube has no room (NOT_FOUND); before it 1 job was "
-                         "imported (go on with --skip 1)\n")
+                         "imported (continue with --skip 1)\n")
         self.assertEqual(self.counts(server, "default"), (1, 0, 0, 0))
         worker.ask("delete 1")
         self.assertEqual(self.imported(server, text, "--skip", 1), "imported 1 ready, 1 buried\n")
@@ -229,12 +229,12 @@ class ImportTest(TransferTest):
             text = line(body="1") + line(body="2") + b"{oops\n" + line(body="4")
             self.assertEqual(self.refused(BAD_INPUT, server, "import", stdin=text),
                              "tubectl: line 3: it is no JSON object; before it 2 jobs were imported "
-                             "(go on with --skip 2)\n")
+                             "(continue with --skip 2)\n")
             self.assertEqual([job[4] for job in self.jobs(server, 9)["default"]], [b"1", b"2"])
             code, output, _ = self.run_tubectl(server, "import", "--json", stdin=text)
             self.assertEqual((code, json.loads(output)),
                              (BAD_INPUT, {"imported": {"ready": 2, "delayed": 0, "buried": 0},
-                                          "failed_line": 3}))
+                                          "failed-line": 3}))
 
     def test_a_bad_first_line(self):
         """No line was imported, so --skip 1 skips the malformed line."""
@@ -316,7 +316,7 @@ class ImportTest(TransferTest):
         errors = self.refused(FAILURE, server, "import", path)
         done = self.client(server).stats()["current-jobs-ready"]
         self.assertIn(f"line {done + 1}: the server has no room (OUT_OF_MEMORY); before it {done} "
-                      f"jobs were imported (go on with --skip {done})", errors)
+                      f"jobs were imported (continue with --skip {done})", errors)
 
     def test_a_server_that_goes_away(self):
         daemon = self.start()
@@ -358,7 +358,7 @@ class ImportTest(TransferTest):
             self.assertLess(done, 1000)
             self.assertEqual((code, errors),
                              (FAILURE, f"tubectl: line {done + 1}: interrupted; before it {done} "
-                                       f"jobs were imported (go on with --skip {done})\n"))
+                                       f"jobs were imported (continue with --skip {done})\n"))
 
     @unittest.skipIf(SANITIZED, "a sanitizer takes terabytes of addresses")
     def test_memory_is_bounded(self):

@@ -14,7 +14,7 @@ from job_tests import CapabilityTest, Gate
 from programs import (BURIED, DONE, FAILURE, SECONDS, TIMED_OUT, UNAVAILABLE, USAGE,
                       ScriptedServer, until)
 
-JOB_KEYS = ["id", "tube", "state", "priority", "age", "delay", "ttr", "time_left", "reserves",
+JOB_KEYS = ["id", "tube", "state", "pri", "age", "delay", "ttr", "time-left", "file", "reserves",
             "timeouts", "releases", "buries", "kicks"]
 TUBE_KEYS = ["name", "ready", "urgent", "reserved", "delayed", "buried", "waiting", "watching",
              "paused"]
@@ -48,7 +48,7 @@ class Jobs(InspectTest):
             self.assertEqual(list(first), [*JOB_KEYS, "body_base64"])
             self.assertEqual((first["id"], first["state"], first["delay"], first["body_base64"]),
                              (2, "delayed", 1000, "/w=="))
-            self.assertEqual((second["id"], second["state"], second["priority"], second["body"]),
+            self.assertEqual((second["id"], second["state"], second["pri"], second["body"]),
                              (3, "buried", 2000, "c"))
 
     def test_peek_by_state(self):
@@ -89,11 +89,11 @@ class Jobs(InspectTest):
             told = self.tubectl_json(server, "job", 4)
             self.assertEqual(list(told), JOB_KEYS)
             self.assertEqual((told["state"], told["reserves"], told["ttr"]), ("reserved", 1, 100))
-            self.assertLessEqual(told["time_left"], 100)
+            self.assertLessEqual(told["time-left"], 100)
             lines = self.tubectl(server, "job", 4).splitlines()
             self.assertEqual(lines[:4], ["id         4", "tube       mail", "state      reserved",
                                          "priority   7"])
-            self.assertEqual(len(lines), len(JOB_KEYS))
+            self.assertEqual(len(lines), len(JOB_KEYS) - 1)  # without the file
 
     def test_job_with_its_body(self):
         for server, _ in self.queues():
@@ -182,8 +182,8 @@ class Listed(InspectTest):
         self.assertEqual([job["id"] for job in jobs], list(range(1, 2502)))
         last = jobs[-1]
         last.pop("age")
-        self.assertEqual(last, {"tube": "mail", "id": 2501, "state": "ready", "priority": 7,
-                                "delay": 0, "ttr": 60, "time_left": 0, "reserves": 0,
+        self.assertEqual(last, {"tube": "mail", "id": 2501, "state": "ready", "pri": 7,
+                                "delay": 0, "ttr": 60, "time-left": 0, "reserves": 0,
                                 "timeouts": 0, "releases": 0, "buries": 0, "kicks": 0,
                                 "bytes": 1, "tags": "idp:k:300"})
         self.assertEqual([job["id"] for job in self.json_lines(
@@ -226,9 +226,9 @@ class Listed(InspectTest):
                          (2, ["2", "held"], "aft:g"))
         jobs = self.json_lines(server, "job", 1, 2, 3)
         self.assertEqual([job.get("tags") for job in jobs], ["grp:g con:k:2", "aft:g", None])
-        self.assertEqual(list(jobs[1]), [*JOB_KEYS, "tags"])
+        self.assertEqual(list(jobs[1]), [*JOB_KEYS, "after-group", "tags"])
         self.assertEqual(self.tubectl(server, "job", 2).splitlines()[-1], "tags       aft:g")
-        self.assertEqual(list(self.json_lines(server, "peek", 2)[0]), [*JOB_KEYS, "tags", "body"])
+        self.assertEqual(list(self.json_lines(server, "peek", 2)[0]), [*JOB_KEYS, "after-group", "tags", "body"])
         top = self.tubectl(server, "top", "--once")
         self.assertIn("delayed 2  held 1  buried 0", top)
 
@@ -297,11 +297,11 @@ class Tubes(InspectTest):
     def test_json(self):
         for server, _ in self.queues():
             default, mail = self.json_lines(server, "tubes", "--interval", 0)
-            self.assertEqual(list(mail), [*TUBE_KEYS, "total_jobs"])
-            self.assertEqual((default["name"], default["total_jobs"]), ("default", 0))
+            self.assertEqual(list(mail), [*TUBE_KEYS, "total-jobs"])
+            self.assertEqual((default["name"], default["total-jobs"]), ("default", 0))
             self.assertEqual([mail[key] for key in TUBE_KEYS],
                              ["mail", 1, 1, 1, 1, 1, 0, 0, 0])
-            self.assertEqual(mail["total_jobs"], 4)
+            self.assertEqual(mail["total-jobs"], 4)
 
     def test_jobs_that_wait_for_a_group(self):
         server = self.tubed()
@@ -320,7 +320,7 @@ class Tubes(InspectTest):
         told = self.json_lines(server, "tubes", "--interval", 0, "--sort", "held")
         self.assertEqual([(row["name"], row["held"]) for row in told],
                          [("b", 2), ("a", 0), ("default", 0)])
-        self.assertEqual(list(told[0]), [*TUBE_KEYS, "total_jobs", "held"])
+        self.assertEqual(list(told[0]), [*TUBE_KEYS, "total-jobs", "held"])
         # Only the shown tubes count.
         self.assertNotIn("held", self.tubectl(server, "tubes", "a", "--interval", 0))
         top = self.tubectl(server, "top", "--once", "--interval", "0.1", "--sort", "held")
@@ -342,11 +342,11 @@ class Tubes(InspectTest):
             gate.reached = first_look
             output = self.tubectl(gate.address, "tubes", "--interval", 0.5, "--json")
             default, mail = map(json.loads, output.splitlines())
-            self.assertEqual((default["puts_per_second"], default["deletes_per_second"]), (0, 0))
+            self.assertEqual((default["puts-per-second"], default["deletes-per-second"]), (0, 0))
             # Between two queries at least half a second apart.
-            self.assertLessEqual(mail["puts_per_second"], 200)
-            self.assertGreater(mail["puts_per_second"], 0)
-            self.assertAlmostEqual(mail["puts_per_second"], 2 * mail["deletes_per_second"])
+            self.assertLessEqual(mail["puts-per-second"], 200)
+            self.assertGreater(mail["puts-per-second"], 0)
+            self.assertAlmostEqual(mail["puts-per-second"], 2 * mail["deletes-per-second"])
             titles = self.tubectl(server, "tubes", "--interval", 0.01).splitlines()[0].split()
             self.assertEqual(titles, [*TUBE_KEYS, "puts/s", "deletes/s"])
 
@@ -475,9 +475,11 @@ class StatsAndPause(InspectTest):
                 return client.stats("stats-tube mail")["pause-time-left"]
             self.assertEqual(self.tubectl(server, "pause", "mail", 1000), "")
             self.assertIn(left(), range(900, 1001))
-            self.tubectl(server, "pause", "mail", "--end")
+            self.assertEqual(self.tubectl_json(server, "pause", "mail", "--end"),
+                             {"tube": "mail", "pause": 0})
             self.assertEqual(left(), 0)
-            self.tubectl(server, "pause", "mail", 1000)
+            self.assertEqual(self.tubectl_json(server, "pause", "mail", 1000),
+                             {"tube": "mail", "pause": 1000})
             self.tubectl(server, "pause", "mail", 0)
             self.assertEqual(left(), 0)
             why = self.refused(FAILURE, server, "pause", "none", 5)
@@ -573,10 +575,21 @@ class Wait(InspectTest):
             self.assertEqual(self.refused(TIMED_OUT, server, "wait", "--timeout", seconds, job),
                              f"tubectl: job {job} has not ended\n")
             self.assertGreaterEqual(time.monotonic() - begin, seconds)
+        code, output, _ = self.run_tubectl(server, "wait", "--timeout", 0, "--json", job)
+        self.assertEqual((code, json.loads(output)), (TIMED_OUT, {"id": job, "ended": None}))
+        other, waits = client.put(), client.stats()["cmd-wait"]
+        process = self.popen(server, "wait", "--json", other, stdout=subprocess.PIPE)
+        until("the client to wait", lambda: client.stats()["cmd-wait"] > waits)
+        client.ask(f"delete {other}")
+        output, _ = process.communicate(timeout=SECONDS)
+        self.assertEqual((process.returncode, json.loads(output)),
+                         (DONE, {"id": other, "ended": "deleted"}))
         client.reserve()
         client.ask(f"bury {job} 0")
         self.assertEqual(self.refused(BURIED, server, "wait", "--timeout", 0, job),
                          f"tubectl: job {job} is buried\n")
+        code, output, _ = self.run_tubectl(server, "wait", "--timeout", 0, "--json", job)
+        self.assertEqual((code, json.loads(output)), (BURIED, {"id": job, "ended": "buried"}))
         client.ask(f"delete {job}")
         self.assertEqual(self.refused(FAILURE, server, "wait", job),
                          f"tubectl: job {job}: there is no such job (NOT_FOUND)\n")
@@ -598,6 +611,17 @@ class Health(InspectTest):
         server = self.tubed()
         self.tubectl(server, "drain")
         self.assertEqual(self.tubectl(server, *HEALTH), "healthy, draining\n")
+        self.assertEqual(self.tubectl_json(server, *HEALTH),
+                         {"healthy": True, "draining": True, "journal-full": False})
+
+    def test_a_server_whose_journal_is_full(self):
+        stats = b"---\njournal-full: true\ndraining: false\n"
+        server = ScriptedServer([b"OK %d\r\n%s\r\n" % (len(stats), stats)])
+        self.addCleanup(server.close)
+        code, output, errors = self.run_tubectl(server.address, *HEALTH, "--json")
+        self.assertEqual((code, json.loads(output), errors),
+                         (FAILURE, {"healthy": False, "draining": False, "journal-full": True},
+                          "tubectl: health: the journal has no space, so puts are refused\n"))
 
     def test_a_server_that_does_not(self):
         self.refused(UNAVAILABLE, f"unix:{self.directory}/nobody", "health")
@@ -645,6 +669,12 @@ class WaitIdle(InspectTest):
             client.ask("delete 3")
             self.assertIn("0 ready, 0 reserved, 1 delayed",
                           self.refused(TIMED_OUT, server, "wait-idle", "--all", "--timeout", 0))
+            self.assertEqual(self.tubectl_json(server, "wait-idle"),
+                             {"idle": True, "current-jobs-ready": 0, "current-jobs-reserved": 0})
+            code, output, _ = self.run_tubectl(server, "wait-idle", "--all", "--timeout", 0, "--json")
+            self.assertEqual((code, json.loads(output)),
+                             (TIMED_OUT, {"idle": False, "current-jobs-ready": 0,
+                                          "current-jobs-reserved": 0, "current-jobs-delayed": 1}))
 
     def test_a_server_that_does_not_tell_is_not_idle(self):
         for tubes in ((), ("mail",)):

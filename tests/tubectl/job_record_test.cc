@@ -58,6 +58,7 @@ TEST_CASE("a body is enough, and unknown keys are ignored") {
   REQUIRE(read);
   const JobRecord& job = read.value();
   CHECK(job.body == "x");
+  CHECK(read_record(R"({"body":"x","pri":7})").value().priority == 7);
   CHECK(job.tube == "default");
   CHECK(job.state == JobState::ready);
   CHECK(job.priority == 1024);

@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tubectl/watch.h"
+
 namespace tubed::tubectl {
 namespace {
 
@@ -141,11 +143,28 @@ TEST_CASE("numbers and truth values are no text, and quoted values are") {
         R"("more":1e+20})");
 }
 
-TEST_CASE("a job has all keys, even those that the server does not report") {
-  const client::StatsBlock job("id: 5\ntube: 12\nstate: ready\npri: 7\ntime-left: 3\nkicks: 2\n");
-  CHECK(to_line(job_json(job)) ==
-        R"({"id":5,"tube":"12","state":"ready","priority":7,"age":0,"delay":0,"ttr":0,)"
-        R"("time_left":3,"reserves":0,"timeouts":0,"releases":0,"buries":0,"kicks":2})");
+TEST_CASE("a job in JSON has the keys of the server, and its tags") {
+  const client::StatsBlock job(
+      "id: 5\ntube: 12\nstate: ready\npri: 7\ntime-left: 3\nkicks: 2\nidempotency-key: 4\n"
+      "idempotency-ttl: 60\nof-a-later-server: true\n");
+  CHECK(
+      to_line(job_json(job)) ==
+      R"({"id":5,"tube":"12","state":"ready","pri":7,"time-left":3,"kicks":2,)"
+      R"("idempotency-key":"4","idempotency-ttl":60,"of-a-later-server":true,"tags":"idp:4:60"})");
+  CHECK(to_line(job_json(client::StatsBlock("id: 5\n"))) == R"({"id":5})");
+}
+
+TEST_CASE("a job as text has its lines, even those that the server does not report") {
+  CHECK(job_lines(client::StatsBlock("id: 5\ntube: 12\nstate: ready\npri: 7\ntime-left: 3\n")) ==
+        "id         5\ntube       12\nstate      ready\npriority   7\nage        0\n"
+        "delay      0\nttr        0\ntime_left  3\nreserves   0\ntimeouts   0\n"
+        "releases   0\nburies     0\nkicks      0\n");
+}
+
+TEST_CASE("a watched object begins with its time") {
+  CHECK(with_time("{\"id\":1}\n{}\n", "T") == "{\"time\":\"T\",\"id\":1}\n{\"time\":\"T\"}\n");
+  CHECK(with_time("", "T") == "");
+  CHECK(with_time("no object", "T") == "no object\n");
 }
 
 TEST_CASE("the values of aligned lines start in the same column") {

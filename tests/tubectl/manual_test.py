@@ -20,7 +20,7 @@ ESCAPES = {r"\&": "", r"\e": "\\", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\(t
 # Examples that need a terminal; top_test.py runs them.
 WANTS_TERMINAL = re.compile(r"^\s*tubectl top(?!.*--once)")
 # An example of work that runs until a signal ends it.
-ENDLESS = re.compile(r"^tubectl work (?!.*(--exit-when-idle|--count|-h))")
+ENDLESS = re.compile(r"^tubectl (work (?!.*(--exit-when-idle|--count|-h))|.*--watch)")
 # An example that needs the service, which the test does not have.
 WANTS_SERVICE = re.compile(r"unix:/run/tubed/tubed.sock|systemctl")
 

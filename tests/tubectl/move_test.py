@@ -62,7 +62,7 @@ class MoveTest(JobTest):
             self.assertEqual(self.tubectl_json(server, "move", "from", "to"),
                              {"from": "from", "to": "to",
                               "moved": {"ready": 2, "delayed": 1, "buried": 0},
-                              "left_reserved": 1})
+                              "left-reserved": 1})
             self.assertEqual(self.move(server, "from", "to"),
                              "moved no jobs from from to to; 1 job left to workers\n")
 

@@ -11,14 +11,15 @@ import signal
 import subprocess
 import unittest
 
+from job_tests import JobTest
 from programs import (DONE, FAILURE, IO, SANITIZED, SECONDS, UNAVAILABLE, USAGE,
-                      ScriptedServer, TubectlTest, until)
+                      TUBECTL, ScriptedServer, until)
 
 LARGEST = 65535  # the default limit of both servers
 ODD_BYTES = b"\0\xff\r\n\r\n \n"
 
 
-class Put(TubectlTest):
+class Put(JobTest):
     def job(self, server, job, tube="default"):
         """Returns the body and the statistics of the job."""
         client = self.client(server)
@@ -341,7 +342,63 @@ class Put(TubectlTest):
         server = ScriptedServer([stats, b"INSERTED 1\r\n", None])
         self.addCleanup(server.close)
         why = self.refused(UNAVAILABLE, server.address, "put", "--lines", stdin=b"a\nb\nc\n")
-        self.assertIn("; 1 job was inserted before", why)
+        self.assertIn("; 1 job was inserted before; continue with tail -n +2, unless line", why)
+
+    def test_a_signal_says_where_to_go_on(self):
+        for server in self.servers():
+            client = self.client(server)
+            for number, json_option, output in ((signal.SIGINT, (), b"2\n"),
+                                                (signal.SIGTERM, ("--json",), b'{"inserted":2}\n')):
+                process = self.popen(server, "put", "--lines", *json_option, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                before = client.stats()["total-jobs"]
+                # The begun line is no job.
+                process.stdin.write(b"a\nb\nbegun")
+                process.stdin.flush()
+                until("two jobs", lambda client=client, before=before:
+                      client.stats()["total-jobs"] == before + 2)
+                process.send_signal(number)
+                # The input stays open: the signal alone ends it.
+                process.wait(SECONDS)
+                self.assertEqual((process.returncode, process.stdout.read(), process.stderr.read()),
+                                 (FAILURE, output, b"tubectl: interrupted: 2 jobs were inserted; "
+                                                   b"continue with tail -n +3\n"))
+                for stream in (process.stdin, process.stdout, process.stderr):
+                    stream.close()
+                self.assertEqual(client.stats()["total-jobs"], before + 2)
+
+    def test_a_signal_that_the_shell_ignores(self):
+        server = self.tubed()
+        client = self.client(server)
+        process = subprocess.Popen(["bash", "-c", 'trap "" INT; exec "$0" put --lines', TUBECTL],
+                                   env={"TUBED_SERVER": server, "PATH": "/usr/bin:/bin"},
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with process:
+            for jobs in (1, 2):
+                process.stdin.write(b"a\n")
+                process.stdin.flush()
+                until("the job", lambda jobs=jobs: client.stats()["total-jobs"] == jobs)
+                process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=SECONDS)
+        self.assertEqual((process.returncode, output), (DONE, b"2\n"))
+
+    def test_a_signal_in_the_middle_of_a_file(self):
+        for server in self.servers():
+            path = self.directory / "many"
+            path.write_bytes(b"".join(b"%d\n" % i for i in range(20_000)))
+            code, output, errors = self.signalled(server, signal.SIGINT, b"put ", "put", "--lines",
+                                                  "--file", path)
+            done = int(output)
+            self.assertEqual((code, errors),
+                             (FAILURE, f"tubectl: interrupted: {done} jobs were inserted; continue with "
+                                       f"tail -n +{done + 1}\n"))
+            self.assertLess(done, 20_000)
+            rest = subprocess.run(["tail", "-n", f"+{done + 1}", path], check=True,
+                                  capture_output=True).stdout
+            self.assertEqual(self.tubectl(server, "put", "--lines", stdin=rest),
+                             f"{20_000 - done}\n")
+            self.assertEqual(self.client(server).stats()["total-jobs"], 20_000)
+            self.assertEqual(self.tubectl(server, "peek", 20_000), "19999")
 
     def test_no_server(self):
         nowhere = f"unix:{self.directory}/nobody"

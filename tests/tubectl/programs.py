@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -24,6 +25,10 @@ TUBECTL = str(pathlib.Path(os.environ.get("TUBECTL_PROGRAM",
 # Exit codes, as in tubectl(1).
 DONE, FAILURE, BURIED, USAGE, BAD_INPUT, UNAVAILABLE, IO, TIMED_OUT, NOT_ALLOWED = (
     0, 1, 2, 64, 65, 69, 74, 75, 77)
+
+
+# A shell ignores SIGINT for what it runs in the background, and programs inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def within(what, call, seconds=SECONDS):

@@ -1,5 +1,6 @@
 #include "tubectl/terminal.h"
 
+#include <cstdint>
 #include <string_view>
 
 #include <doctest/doctest.h>
@@ -30,6 +31,20 @@ TEST_CASE("text for a terminal contains no control sequences") {
 
 TEST_CASE("a part of a line stays within its line") {
   CHECK(one_line("a\tb\n\x1b[0m\r\xc3\xa4") == "a\\tb\\n\\x1b[0m\\r\xc3\xa4");
+}
+
+TEST_CASE("the progress has a count and a rate, and a remaining time where the total is known") {
+  CHECK(progress_text("putting", 300, 0, {}, 2) == "putting 300, 150/s");
+  CHECK(progress_text("putting", 300, 0, 0.25, 30) ==
+        "putting 300 [=====               ] 25 %, 10/s, 1m30s left");
+  CHECK(progress_text("clearing", 500, 2000, {}, 5) ==
+        "clearing 500 of 2000 [=====               ] 25 %, 100/s, 15s left");
+  CHECK(progress_text("clearing", 0, 2000, {}, 5) ==
+        "clearing 0 of 2000 [                    ] 0 %, 0/s");
+  // Other clients may have put more jobs meanwhile.
+  CHECK(progress_text("clearing", 2100, 2000, {}, 5) ==
+        "clearing 2100 of 2000 [====================] 100 %, 420/s, 0s left");
+  CHECK(progress_text("clearing", 1, UINT64_MAX, {}, 1e6).ends_with(" left"));
 }
 
 }  // namespace tubed::tubectl

@@ -601,7 +601,7 @@ TEST_CASE("dead and expired jobs are shown if their number is not 0") {
   model.details = details;
   press(view, model, Key::Kind::enter);
   CHECK(has(shown(model, view, {80, 24}),
-            "next buried job  7  priority 3  dead-reason timeouts  dead-from mail  age 5"));
+            "next buried job  7  priority 3  dead-reason timeouts  dead-from mail  age 5s"));
 }
 
 namespace {
@@ -712,6 +712,63 @@ TEST_CASE("held jobs are shown next to the delayed jobs if their number is not 0
   model.update(snapshot);
   CHECK(shown(model, view, {80, 24})[2] ==
         "jobs         ready 12.3k  reserved 0  delayed 9  held 4  buried 2  urgent 0");
+}
+
+TEST_CASE("a snapshot that comes too soon changes no rate") {
+  const auto mail = [](std::uint64_t ready, std::uint64_t puts) {
+    TubeCounts counts = tube("mail", ready);
+    counts.total_jobs = puts;
+    return counts;
+  };
+  Model model("127.0.0.1:11300");
+  model.rate_over(500ms);
+  model.update(look(0, {mail(1, 1)}, 100));
+  // Within the first second: no rate is shown instead of 0 or a spike.
+  model.update(look(10, {mail(2, 2), tube("new", 1)}, 110, 1.005));
+  CHECK_FALSE(model.rate(Flow::puts));
+  CHECK_FALSE(model.cpu_percent());
+  CHECK_FALSE(model.tubes.find("mail")->rates);
+  CHECK(model.tubes.find("mail")->counts.ready == 2);
+  CHECK(model.server().count("total-jobs") == 110);
+  CHECK(model.history(Flow::puts).values().empty());
+  model.update(look(1000, {mail(3, 11), tube("new", 1)}, 200, 1.5));
+  CHECK(*model.rate(Flow::puts) == doctest::Approx(100));
+  CHECK(model.tubes.find("mail")->rates->puts == doctest::Approx(10));
+  const double cpu = *model.cpu_percent();
+  // Later: the last rates stay, and the next count from the snapshot before.
+  model.update(look(1001, {mail(4, 21)}, 300, 2));
+  CHECK(*model.rate(Flow::puts) == doctest::Approx(100));
+  CHECK(*model.cpu_percent() == cpu);
+  CHECK(model.tubes[0].rates->puts == doctest::Approx(10));
+  CHECK(model.tubes[0].ready.values().size() == 2);
+  model.update(look(2000, {mail(4, 41)}, 400, 2));
+  CHECK(*model.rate(Flow::puts) == doctest::Approx(200));
+  CHECK(model.tubes[0].rates->puts == doctest::Approx(30));
+}
+
+TEST_CASE("times have units") {
+  Model model("127.0.0.1:11300");
+  Snapshot snapshot = look(0, {tube("mail", 1)});
+  snapshot.tubes[0].pause_seconds_left = 85;
+  model.update(snapshot);
+  View view;
+  CHECK(has(shown(model, view, {80, 24}), " 1m25s"));
+  snapshot.tubes[0].pause_seconds_left = 85'400;
+  model.update(snapshot);
+  CHECK(has(shown(model, view, {80, 24}), " 23h43m"));
+  snapshot.tubes[0].pause_seconds_left = 4'294'967'295;
+  model.update(snapshot);
+  CHECK(has(shown(model, view, {80, 24}), " 49.7kd"));
+  Details details;
+  details.tube = "mail";
+  details.there = true;
+  HeadJob& job = details.jobs.emplace_back();
+  job.state = "delayed";
+  job.stats = client::StatsBlock("pri: 90\nage: 90\ndelay: 7200\nttr: 60\ntime-left: 5\n");
+  model.details = details;
+  press(view, model, Key::Kind::enter);
+  CHECK(has(shown(model, view, {100, 24}),
+            "priority 90  age 1m30s  delay 2h00m  ttr 1m00s  time-left 5s"));
 }
 
 TEST_CASE("rates cover the time since the last snapshot, and start again after a loss") {

@@ -168,10 +168,10 @@ class TopTest(TubectlTest):
             terminal.type("Enter")
             terminal.wait_for_text("paused mail for 300 s")
             self.assertEqual(self.tube_stats(server, "mail")["pause"], 300)
-            terminal.wait_for_row(r"mail .* [1-9]\d*s")
+            terminal.wait_for_row(r"mail .* \dm\d\ds")
             terminal.write("p0")
             terminal.type("Enter")
-            terminal.wait_for_text("mail is not paused any more")
+            terminal.wait_for_text("mail is no longer paused")
             terminal.write("K2")
             terminal.wait_for_text("kick buried jobs of mail, how many (all): 2")
             terminal.type("Enter")
@@ -272,6 +272,20 @@ class TopTest(TubectlTest):
         self.assertNotRegex(plain.tmux("capture-pane", "-e", "-p"), r"\x1b\[[0-9;]*3[0-7]")
         ascii_only = self.top(server, environment=("LC_ALL=C",))
         self.assertTrue(ascii_only.wait_for_row("^> default").isascii())
+
+    def test_once_in_json(self):
+        for server in self.servers():
+            client = self.client(server)
+            client.ask("use mail")
+            client.put_many(3)
+            told = self.tubectl_json(server, "top", "--once", "--interval", "0.1")
+            self.assertEqual(told["server"]["current-jobs-ready"], 3)
+            self.assertEqual(told["puts-per-second"], 0)
+            mail = next(tube for tube in told["tubes"] if tube["name"] == "mail")
+            self.assertEqual((mail["ready"], mail["paused"], mail["deletes-per-second"]), (3, 0, 0))
+            told = self.tubectl_json(server, "top", "--once", "--interval", "0.1", "--filter", "x")
+            self.assertEqual(told["tubes"], [])
+            self.assertIn("--json requires --once", self.refused(USAGE, server, "top", "--json"))
 
     def test_once(self):
         for server in self.servers():

@@ -32,10 +32,10 @@ class Reports(WorkTest):
             client = self.client(server)
             expected = []
             for script, told in (
-                    ("exit 0", {"outcome": "deleted", "exit_code": 0}),
-                    ("exit 3", {"outcome": "released", "exit_code": 3, "delay": 7}),
+                    ("exit 0", {"outcome": "deleted", "exit-code": 0}),
+                    ("exit 3", {"outcome": "released", "exit-code": 3, "delay": 7}),
                     ("kill -9 $$", {"outcome": "released", "signal": 9, "delay": 7}),
-                    ("exit 4", {"outcome": "buried", "exit_code": 4})):
+                    ("exit 4", {"outcome": "buried", "exit-code": 4})):
                 job = client.put(script.encode())
                 expected.append({"event": "job", "id": job, "tube": "default"} | told)
             code, _, errors = self.work(server, "--count", len(expected), "--json", "--verbose",
@@ -128,7 +128,7 @@ class Outages(WorkTest):
             kill()
             code, errors = self.wait_for_end(process)
             self.assertEqual((code, errors),
-                             (UNAVAILABLE, "tubectl: there is no server any more\n"))
+                             (UNAVAILABLE, "tubectl: the server is gone\n"))
 
     def test_it_waits_for_the_first_server_if_it_is_told_so(self):
         for name in self.both():

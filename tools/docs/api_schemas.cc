@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/day_history.h"
 #include "api/history.h"
 #include "commands/table.h"
 #include "engine/policy.h"
@@ -28,6 +29,7 @@ constexpr std::string_view kInteger = R"("integer")";
 constexpr std::string_view kIntegerOrNull = R"(["integer", "null"])";
 constexpr std::string_view kBoolean = R"("boolean")";
 constexpr std::string_view kArray = R"("array")";
+constexpr std::string_view kNames = R"("array", "items": {"type": "string"})";
 constexpr std::string_view kBase64 = R"("string", "contentEncoding": "base64")";
 constexpr std::string_view kSource = R"("string", "enum": ["wire", "file", "default"])";
 
@@ -49,6 +51,8 @@ constexpr auto kMembers = std::to_array<Member>({
     {"Access", "tubes", R"(["array", "null"], "items": {"type": "string"})",
      "The patterns of the tubes that the role may use; null: all."},
     {"Access", "version", kString, "The version of the server."},
+    {"Access", "title", kStringOrNull, "http.title; null: none."},
+    {"Access", "color", kStringOrNull, "http.color; null: none."},
     {"Body", "id", kInteger, "The id of the job."},
     {"Body", "body", kString, "The body, if it is UTF-8.", false},
     {"Body", "body_base64", kBase64, "The body, if it is not UTF-8.", false},
@@ -56,7 +60,8 @@ constexpr auto kMembers = std::to_array<Member>({
     {"Clients", "clients", kArray, "", true, "ClientsRow"},
     {"ClientsRow", "id", kInteger,
      "The id of the session, which a later client may have after this client."},
-    {"ClientsRow", "address", kString, "Its address and port, or unix:uid:pid."},
+    {"ClientsRow", "address", kString,
+     "Its address and port, or unix:uid:pid; behind a proxy, as the proxy reports it."},
     {"ClientsRow", "role", kString, "Its role, or -."},
     {"ClientsRow", "used", kString, "The tube that its puts go to."},
     {"ClientsRow", "waiting", kInteger, "1 in a reserve or a wait."},
@@ -64,6 +69,8 @@ constexpr auto kMembers = std::to_array<Member>({
     {"ClientsRow", "idle", kInteger, "For how many seconds it has sent nothing."},
     {"ClientsRow", "watched", kString,
      "The watched tubes with a comma between them, at most 20, then the number of others."},
+    {"ClientsRow", "tls-name", kString,
+     "The common name of its certificate, if a proxy has reported it.", false},
     {"Cluster", "name", kString, "The name of the node that answers."},
     {"Cluster", "id", kString, "Its id: 16 hexadecimal digits."},
     {"Cluster", "cluster", kString,
@@ -107,6 +114,7 @@ constexpr auto kMembers = std::to_array<Member>({
     {"Group", "buried", kInteger, "Its buried members."},
     {"Group", "waiting-jobs", kInteger, "Jobs that wait for the group."},
     {"Jobs", "next", kInteger, "The least id of the next page; 0: there is none."},
+    {"Jobs", "looked", kInteger, "With a filter: how many jobs the page has looked at.", false},
     {"Jobs", "jobs", kArray, "", true, "JobsRow"},
     {"JobsRow", "id", kInteger, "The id of the job."},
     {"JobsRow", "state", R"("string", "enum": ["ready", "delayed", "buried", "reserved", "held"])",
@@ -123,6 +131,10 @@ constexpr auto kMembers = std::to_array<Member>({
     {"JobsRow", "buries", kInteger, "How often that happened to it."},
     {"JobsRow", "kicks", kInteger, "How often that happened to it."},
     {"JobsRow", "bytes", kInteger, "The size of its body."},
+    {"JobsRow", "failures", kInteger,
+     "With a filter: how many reservations of it have ended without its deletion.", false},
+    {"JobsRow", "dead-from", kString, "With a filter: the tube where it was dead or expired, or -.",
+     false},
     {"JobsRow", "tags", kString, "Its tags, if it has any, as in a put.", false},
     {"Problem", "type", R"("string", "format": "uri")",
      "urn:tubed:problem: and the kind of problem."},
@@ -130,6 +142,9 @@ constexpr auto kMembers = std::to_array<Member>({
     {"Problem", "status", kInteger, "The status of the response."},
     {"Problem", "detail", kString, "What is wrong."},
     {"Problem", "reply", kString, "The reply of the command, if it is one.", false},
+    {"Reload", "changed", kNames,
+     "The settings that have changed, also because a file that they name has."},
+    {"Reload", "needs-restart", kNames, "The settings that differ, and that need a restart."},
     {"Reserved", "token", kString, "The token that names the reservation."},
     {"Reserved", "id", kInteger, "The id of the job."},
     {"Reserved", "body", kString, "The body, if it is UTF-8.", false},
@@ -227,14 +242,26 @@ void add_columns(Object& object) {
 }
 
 void add_history(Object& object) {
+  using api::DayHistory;
+  using api::History;
+  std::vector<std::string_view> columns = {"time"};
+  columns.insert(columns.end(), History::kKeys.begin(), History::kKeys.end());
+  columns.emplace_back("seconds");
+  columns.insert(columns.end(), DayHistory::kTubeGauges.begin(), DayHistory::kTubeGauges.end());
+  columns.insert(columns.end(), DayHistory::kCounts.begin(), DayHistory::kCounts.end());
   object.add("interval", kInteger, "Seconds between two samples.");
-  object.add(
-      "columns",
-      fmt::format(R"("array", "items": {{"type": "string", "enum": ["time", "{}"]}})",
-                  fmt::join(api::History::kKeys, R"(", ")")),
-      "What the numbers of a sample are: the time in seconds since 1970, and keys of stats.");
+  object.add("columns",
+             fmt::format(R"("array", "items": {{"type": "string", "enum": ["{}"]}})",
+                         fmt::join(columns, R"(", ")")),
+             "What the numbers of a sample are: the time in seconds since 1970, and keys of stats. "
+             "With an interval of 60, the time is the begin of a minute, seconds is how much of it "
+             "is known, the states of jobs are those at its end, and puts, reserves, deletes and "
+             "timeouts are how many there were in it.");
   object.add("samples", R"("array", "items": {"type": "array", "items": {"type": "integer"}})",
              "The oldest is the first.");
+  object.add("tubes", R"("array", "items": {"type": "string"})",
+             "Of the day of the server: the tubes that have a history, and that the role may use.",
+             false);
 }
 
 struct ObjectRow {
@@ -250,12 +277,13 @@ constexpr auto kObjects = std::to_array<ObjectRow>({
     {"Cluster", "The cluster, as one of its nodes sees it."},
     {"ClusterMember", "A member of the cluster."},
     {"Group", "The members of a group."},
-    {"History", "Samples of the last hour.", add_history},
+    {"History", "Samples of the last hour or day.", add_history},
     {"Job", "The lines of stats-job.", add_job},
     {"Jobs", "A page of a list."},
     {"JobsRow", "A job."},
     {"Policy", "The policy of a tube.", add_policy},
     {"Problem", "Why the request was refused (RFC 9457)."},
+    {"Reload", "The changes of a reload."},
     {"Reserved", "The reservation, with the members of Job if the role of the client has inspect."},
     {"Server", "The lines of stats.", add_server},
     {"Settings", "The settings in force."},
@@ -297,7 +325,8 @@ Json api_schemas() {
   Json schemas;
   for (const std::string_view name :
        {"Access", "Body", "Capabilities", "Clients", "Cluster", "Group", "History", "Job", "Jobs",
-        "Policy", "Problem", "Reserved", "Server", "Settings", "Times", "Tube", "Tubes"}) {
+        "Policy", "Problem", "Reload", "Reserved", "Server", "Settings", "Times", "Tube",
+        "Tubes"}) {
     schemas[name] = name == "Capabilities"
                         ? Json{{"type", "array"}, {"items", {{"type", "string"}}}}
                         : schema_of(name);

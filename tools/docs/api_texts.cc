@@ -41,6 +41,15 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"listJobs", "from", "The least id of the page: `next` of the page before."},
     {"listClients", "from", "The least id of the page: `next` of the page before."},
     {"listJobs", "state", "The state of the jobs; all: any; next: those that are given next."},
+    {"listJobs", "q", "Only jobs with this text of at most 200 bytes in their body."},
+    {"listJobs", "age_over", "Only jobs that are more seconds old."},
+    {"listJobs", "age_below", "Only jobs that are fewer seconds old."},
+    {"listJobs", "pri_over", "Only jobs with a greater priority, which is less urgent."},
+    {"listJobs", "pri_below", "Only jobs with a smaller priority, which is more urgent."},
+    {"listJobs", "failures_over",
+     "Only jobs of which more reservations have ended without their deletion."},
+    {"listJobs", "tag",
+     "Only jobs with this tag, such as grp:import; con:key is in con:key:3 as well."},
     {"kickTube", "state",
      "Which jobs; without it, buried jobs, or delayed jobs if there are no buried jobs."},
     {"clearTube", "state", "Which jobs; without it, all jobs, also those that clients hold."},
@@ -53,6 +62,9 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"kickJob", "delay", "How long the job is delayed; without it, it is ready."},
     {"pauseTube", "delay", "How long the pause is; 0 ends a pause."},
     {"touchReservation", "seconds", "When the reservation ends; without it, after the TTR."},
+    {"getHistory", "tube", "A tube instead of the server."},
+    {"getHistory", "span",
+     "The last hour or the last day. Of a tube, and of the day, there is one point a minute."},
     {"", "tube", "The name of the tube; a slash in it is escaped as %2F."},
     {"", "id", "The id of the job."},
     {"", "token", "The token of the reservation."},
@@ -87,14 +99,16 @@ constexpr auto kSuccesses = std::to_array<Success>({
     {"getServer", "Server", "The statistics of the server."},
     {"getCapabilities", "Capabilities", "The names of commands and of forms of commands."},
     {"getSettings", "Settings", "Each setting."},
-    {"getHistory", "History", "The samples, the oldest first."},
+    {"getHistory", "History", "The samples, the oldest first. A time without samples is a gap."},
     {"getCluster", "Cluster", "The cluster, as this node sees it."},
     {"listTubes", "Tubes",
      "A page of tubes. With filter, sort or order it has the total number of tubes, and reaches "
      "10,000 rows far."},
     {"getTube", "Tube", "The statistics of the tube."},
     {"getTubeTimes", "Times", "Both times of the jobs of the tube, as counts in buckets."},
-    {"listJobs", "Jobs", "A page of jobs."},
+    {"listJobs", "Jobs",
+     "A page of jobs. With a filter it may be short, or empty, although more pages follow."},
+    {"reload", "Reload", "What has changed, and what needs a restart."},
     {"getPolicy", "Policy", "Each key with its value, and where the value is from."},
     {"getJob", "Job", "The statistics of the job."},
     {"getReservation", "Job", "The statistics of the job."},
@@ -117,6 +131,10 @@ std::string_view meaning_of(const Operation& operation, std::string_view name) {
   return found == kMeanings.end() ? std::string_view() : found->text;
 }
 
+std::string type_of_tube() {
+  return std::string(protocol::describe(static_cast<const protocol::TubeName*>(nullptr)));
+}
+
 // The type of the argument of the command that the parameter is.
 std::string type_of(const Operation& operation, std::string_view name) {
   const commands::Command* command = command_of(operation);
@@ -125,8 +143,12 @@ std::string type_of(const Operation& operation, std::string_view name) {
   if (name == "value") return "value of the key";
   if (name == "token") return "32 hexadecimal digits";
   if (name == "order") return "one of: asc desc";
+  if (name == "span") return "one of: hour day";
+  if (name == "q") return "text of 1 to 200 bytes";
+  if (name == "tag") return "name:value";
+  if (name.ends_with("_over") || name.ends_with("_below")) return "integer < 2^32";
   if (name == "sort") return fmt::format("one of: {}", fmt::join(stats::kListedTubeNames, " "));
-  if (command == nullptr) return "text";
+  if (command == nullptr) return name == "tube" ? type_of_tube() : "text";
   for (const commands::ArgumentText& argument : command->arguments) {
     if (argument.name == name) return std::string(argument.type);
     if (argument.name == "pri> <delay") {
@@ -135,9 +157,7 @@ std::string type_of(const Operation& operation, std::string_view name) {
         return std::string(protocol::describe(static_cast<const TimeSpan*>(nullptr)));
     }
   }
-  return name == "tube"
-             ? std::string(protocol::describe(static_cast<const protocol::TubeName*>(nullptr)))
-             : "text";
+  return name == "tube" ? type_of_tube() : "text";
 }
 
 Json words_in(std::string_view text) {
@@ -268,6 +288,8 @@ constexpr auto kRequestProblems = std::to_array<RequestProblem>({
      }},
     {503, "", "Too many streams are open.", false, has_kind<Kind::events>},
     {404, "", "The server is in no cluster.", false, has_kind<Kind::cluster>},
+    {404, "NOT_FOUND", "There is no such tube, and it has no history.", false,
+     has_kind<Kind::history>},
 });
 
 // The schema of {"result":…} with the numbers that the replies name.
@@ -337,7 +359,13 @@ std::string tag_of(const Operation& operation) {
 }
 
 std::string sentence_on_access(const Operation& operation) {
-  if (const commands::Command* command = command_of(operation)) return sentence_on_family(*command);
+  const commands::Command* command = command_of(operation);
+  if (command != nullptr && api::access_of(operation) != command->access)
+    return "Family: inspect or " + std::string(commands::family_of(*command)) + ".";
+  if (command != nullptr) {
+    const std::string_view family = commands::family_of(*command);
+    return family.empty() ? sentence_on_family(*command) : "Family: " + std::string(family) + ".";
+  }
   if (operation.access == Access::inspect) return "Family: inspect.";
   return operation.access == Access::admin ? "Family: admin." : "For every role.";
 }

@@ -77,7 +77,9 @@ void append_stats(std::string_view title, const std::vector<stats::StatsText>& t
 std::string sentence_on_family(const commands::Command& command) {
   if (command.access == Access::open) return "Needs no authentication.";
   if (command.access == Access::any) return "For every role.";
-  return "Family: " + std::string(commands::family_of(command)) + ".";
+  const std::string family(commands::family_of(command));
+  if (!command.shows_alone) return "Family: " + family + ".";
+  return "Family: " + family + "; to show it, inspect suffices.";
 }
 
 std::string commands_markdown() {

@@ -32,11 +32,13 @@ struct SamplesOfType {
   Samples samples;
 };
 constexpr Samples kTags = {"idp:k con:k:2 grp:g", "aft:g max:3:bury ttl:60"};
+constexpr Samples kFilters = {"body:a%20b age>1 pri<3", "tag:grp:g failures>0 age<9 pri>1"};
 constexpr std::array kSamples = {
     SamplesOfType{type_of<TimeSpan>(), {"500ms", "500ms"}},
     SamplesOfType{type_of<protocol::Milliseconds>(), {"500ms", "500ms"}},
     SamplesOfType{type_of<protocol::JobIds>(), {"1 2", "1 2 3"}},
     SamplesOfType{type_of<protocol::TagText>(), kTags},
+    SamplesOfType{type_of<protocol::FilterText>(), kFilters},
     SamplesOfType{type_of<protocol::PolicySetting>(), {"max-attempts 3", "backoff -"}},
     SamplesOfType{type_of<protocol::Token>(), {"1", "2"}},
     SamplesOfType{type_of<protocol::PriorityAndDelay>(), {"1 500ms", "1 0"}},
@@ -96,6 +98,11 @@ std::string fuzz_dictionary() {
   for (const std::string_view tags : kTags) {
     for_each_word(tags,
                   [&](std::string_view tag) { words.emplace(tag.substr(0, tag.find(':') + 1)); });
+  }
+  for (const std::string_view filters : kFilters) {
+    for_each_word(filters, [&](std::string_view filter) {
+      words.emplace(filter.substr(0, filter.find_first_of(":<>") + 1));
+    });
   }
   for (const PolicyKeyRow& key : policy_keys()) words.emplace(key.name);
   std::string dictionary = "# Generated from the tables of commands and test verbs.\n";

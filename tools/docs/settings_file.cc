@@ -1,9 +1,11 @@
-// Both files are written from the same function, commented_config(), with different settings: a key
-// whose value is the default is commented out, any other key is active. So the packaged file states
-// exactly how the service differs from the defaults. A test loads both files.
+// The two complete files are written from the same function, commented_config(), with different
+// settings: a key whose value is the default is commented out, any other key is active. So the
+// service's file states exactly how the service differs from the defaults. The conffile has the
+// same settings in short. A test loads all three.
 #include "tools/docs/settings_file.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -185,16 +187,87 @@ std::string tls_example() {
   return print_listener(listen) + print_role(web) + print_role(worker);
 }
 
-std::string packaged_config() {
+namespace {
+
+Settings service_settings() {
   Settings settings;
   settings.journal_directory = "/var/lib/tubed";
   settings.journal_sync = kSyncAlways;
   settings.listeners.push_back(example_listener());
-  return commented_config(settings, Audience::service,
-                          "The settings of the service tubed. Settings that are commented out show "
-                          "their default. \"systemctl reload tubed\" reads the file again. The "
-                          "service uses the sockets of tubed.socket and tubed-local.socket in "
-                          "place of the [[listen]] tables below: see tubed(8), ADDRESSES.");
+  return settings;
+}
+
+// Where the remarks of the conffile begin.
+constexpr std::size_t kRemarkColumn = 30;
+
+// A key of the conffile.
+struct ConffileKey {
+  std::string_view key;
+  std::string_view remark;  // after the value
+};
+
+// The settings that operators change most, in the order of the table, by sections.
+constexpr auto kConffileKeys = std::to_array<ConffileKey>({
+    {"journal.directory", "empty: jobs are kept in memory only"},
+    {"journal.sync", "or an interval such as \"50ms\", or \"never\""},
+    {"journal.max_bytes", "disk space; 0: no limit"},
+    {"limits.connections", "clients at once"},
+    {"limits.job_bytes", "the largest body of a job"},
+    {"limits.job_memory", "memory of all jobs"},
+    {"limits.tubes", "tubes at once"},
+    {"http.api", "the console and its API: \"read\" or \"full\""},
+    {"http.auth", "\"token\", \"mtls\" or \"peer\""},
+    {"auth.tokens", "the file of the clients' tokens"},
+});
+
+// The comment after the heading of a section, or nothing.
+std::string_view section_remark(std::string_view section) {
+  if (section == "http")
+    return "# For metrics, health checks and the console: systemctl enable tubed-http.socket\n";
+  if (section == "auth") return "# Tokens, TLS and roles: /usr/share/doc/tubed/docs/tls.md\n";
+  return "";
+}
+
+}  // namespace
+
+std::string packaged_config() {
+  return commented_config(service_settings(), Audience::service,
+                          "The settings of the service tubed, with all keys. Settings that are "
+                          "commented out show their default. To change a setting, put it into a "
+                          "file /etc/tubed/tubed.d/NAME.toml under the heading of its table, and "
+                          "run \"systemctl reload tubed\". The service uses the sockets of "
+                          "tubed.socket and tubed-local.socket in place of the [[listen]] tables "
+                          "below: see tubed(8), ADDRESSES.");
+}
+
+std::string conffile() {
+  const Settings settings = service_settings();
+  std::string result =
+      comment(
+          "Settings of the service tubed. Keys that are commented out show their default. For all "
+          "keys: man tubed.toml, /usr/share/doc/tubed/tubed.toml.") +
+      "#\n" +
+      comment(
+          "Leave this file as it is, and put your settings into /etc/tubed/tubed.d/NAME.toml. "
+          "These files are read after this file, in the order of their names; the last value of a "
+          "key takes effect, and [[listen]], [[role]] and [[policy]] add up. Then: systemctl "
+          "reload tubed");
+  std::string_view section;
+  const auto rows = config::settings_table();
+  for (const auto& [key, remark] : kConffileKeys) {
+    const auto& row = *std::ranges::find(rows, key, &config::Setting::key);
+    if (row.section() != section) {
+      section = row.section();
+      result += fmt::format("\n[{}]\n{}", section, section_remark(section));
+    }
+    const auto value = row.get(settings);
+    const auto line = fmt::format("{}{} = {}", value == row.default_value() ? "#" : "", row.name(),
+                                  config::to_toml(row.type, value));
+    result += fmt::format("{:<{}}# {}\n", line, kRemarkColumn, remark);
+  }
+  result += "\n# The sockets of systemd have the same addresses: tubed(8), ADDRESSES.";
+  for (const auto& listen : settings.listeners) result += print_listener(listen);
+  return result;
 }
 
 }  // namespace tubed::docs

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "config/drop_ins.h"
 #include "config/table.h"
 #include "tools/docs/mdoc.h"
 #include "tools/docs/settings_file.h"
@@ -155,7 +156,19 @@ std::string settings_man_page() {
   result += mdoc_text(
       "The TOML file that tubed --config names. The service reads /etc/tubed/tubed.toml. Every key "
       "is optional. Every key outside [[listen]], [[role]] and [[policy]] is also a flag. A flag "
-      "overrides the file, and the file overrides the default.");
+      "overrides the files, and the files override the default.");
+  result += ".Pp\n";
+  result += mdoc_text(fmt::format(
+      "After this file the server reads its drop-ins: the files whose names end in .toml and do "
+      "not "
+      "begin with a dot, in the directory with the name of the file and .d for .toml, such as "
+      "/etc/tubed/tubed.d/50-limits.toml. They are read in the byte order of their names. A later "
+      "file replaces the value of each key that it has; [[listen]], [[role]] and [[policy]] add "
+      "up, "
+      "and two with the same address, name or pattern are a mistake. A directory that does not "
+      "exist is no mistake. There are at most {} drop-ins, each a regular file or a link to one; a "
+      "file has at most 1 MiB. tubed --print-config prints the origin of each value.",
+      config::kMaxDropIns));
   result += ".Pp\n";
   result += mdoc_text(
       "A SIZE is in bytes (65536) or has a unit (\"64KiB\", also MiB, GiB, TiB, PiB). A TIME is in "
@@ -164,14 +177,19 @@ std::string settings_man_page() {
       "[\"a\", \"b\"], or one string; a flag has commas between the strings.");
   result += ".Pp\n";
   result += mdoc_text(
-      "SIGHUP makes the server reread the file. If the file has a mistake, no setting changes. A "
+      "SIGHUP, or tubectl reload, makes the server reread all files. If one has a mistake, no "
+      "setting changes. A "
       "changed setting that needs a restart is logged and not applied. Flags and the environment "
       "are read only at startup. A mistake at startup is reported in one line with file, line, key "
       "and reason, and the exit code is 78.");
   result += ".Sh SETTINGS\n" + settings_list() + listen_list() + role_list() + policy_list();
   result +=
-      ".Sh FILES\n.Bl -tag -width Ds\n.It Pa /etc/tubed/tubed.toml\nThe settings of the service; "
-      "it contains every key with its default.\n.El\n"
+      ".Sh FILES\n.Bl -tag -width Ds\n.It Pa /etc/tubed/tubed.toml\nThe settings of the service, "
+      "with the keys that are changed most.\n"
+      ".It Pa /etc/tubed/tubed.d/*.toml\nThe settings of the operator: an upgrade of the package "
+      "does not touch them.\n"
+      ".It Pa /usr/share/doc/tubed/tubed.toml\nEvery key with its meaning and default, to copy "
+      "from.\n.El\n"
       ".Sh EXAMPLES\n.Bd -literal\n"
       "[journal]\ndirectory = \"/var/lib/tubed\"\nsync = \"always\"\n\n"
       "[limits]\njob_bytes = \"1MiB\"\n\n"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "config/drop_ins.h"
 #include "config/table.h"
 
 namespace tubed::docs {
@@ -119,22 +120,62 @@ std::string options_section(std::string_view title, bool of_beanstalkd) {
   return result;
 }
 
+std::string files_section() {
+  return fmt::format(
+      "\n## Files\n\n"
+      "After the file of `--config`, the server reads its drop-ins: the files whose names end in "
+      "`.toml` in the directory with the name of the file and `.d` for `.toml`, such as "
+      "`/etc/tubed/tubed.d/50-limits.toml` for `/etc/tubed/tubed.toml`. They are read in the byte "
+      "order of their names.\n\n"
+      "- A later file replaces the value of each key that it has. An array of text is one value. "
+      "`[[listen]]`, `[[role]]` and `[[policy]]` add up: two with the same address, name or "
+      "pattern "
+      "are a mistake, also in different files. The first `[[policy]]` whose pattern matches "
+      "counts, "
+      "so those of `/etc/tubed/tubed.toml` come first.\n"
+      "- Each file is complete TOML: a table may be opened in each. A mistake in one file refuses "
+      "all, at a start and at a reload, also if a later file or a flag replaces the value.\n"
+      "- Files whose names begin with a dot or have another ending are ignored, such as "
+      "`50-limits.toml~`. A directory that does not exist is no mistake.\n"
+      "- There are at most {} drop-ins, each a regular file of at most 1 MiB or a link to one. The "
+      "user that runs the server must be able to read them.\n"
+      "- A file of `--config` whose name does not end in `.toml` has no drop-ins.\n\n"
+      "`tubed --config FILE --print-config` prints the files that were read, and each setting in "
+      "force with its origin: the file and line, the flag, or the default. The output is a "
+      "settings "
+      "file:\n\n"
+      "```toml\n"
+      "# Read: /etc/tubed/tubed.toml\n"
+      "# Read: /etc/tubed/tubed.d/50-limits.toml\n"
+      "…\n"
+      "[limits]\n"
+      "connections = 10000  # the default\n"
+      "job_bytes = \"1MiB\"  # /etc/tubed/tubed.d/50-limits.toml:2\n"
+      "```\n\n"
+      "The environment sets nothing. systemd makes flags of `TUBED_OPTIONS` of the service, which "
+      "a command in a shell has to give as well.\n",
+      config::kMaxDropIns);
+}
+
 }  // namespace
 
 std::string settings_markdown() {
   std::string result =
       "<!-- Generated from src/config/table.cc by tools/generate-docs. Do not edit. -->\n\n"
       "# Settings\n\n"
-      "Every setting is a key of the TOML file that `--config` names, and a flag. A flag overrides "
-      "the file, and the file overrides the default. Settings with reload \"yes\" take effect when "
-      "the file is reloaded; others need a restart. A reload reads only the file, never the flags; "
-      "the log line \"reloaded\" names the settings that changed, or says that nothing "
-      "changed.\n\n"
+      "Every setting is a key of the TOML file that `--config` names, or of one of its "
+      "[drop-ins](#files), and a flag. A flag overrides the files, and the files override the "
+      "default. Settings with reload \"yes\" take effect when the files are reloaded; others need "
+      "a "
+      "restart. A reload reads only the files, never the flags; the log line \"reloaded\" names "
+      "the "
+      "settings that changed, or says that nothing changed.\n\n"
       "Sizes are in bytes (`65536`) or have a unit (`\"64KiB\"`, also MiB, GiB, TiB, PiB). Times "
       "are in seconds (`30`) or have a unit (`\"50ms\"`, also s, m, h, d). An array of text may "
       "also be a single text; a flag has commas between the texts. If a setting is wrong, the "
       "server does not start: it exits with code 78 after one line that names the file, the line, "
-      "the key and the reason.\n";
+      "the key and the reason.\n" +
+      files_section();
   std::string_view section = "-";
   for (const auto& row : config::settings_table()) {
     if (row.section() == section) continue;

@@ -70,7 +70,8 @@ Offer offer_of(const ValueType& type) {
 Argument argument_of(const OptionRow& row) {
   return {.names = {},
           .placeholder = std::string(row.type.placeholder),
-          .offer = offer_of(row.type),
+          // A value that may be left out is completed as if it were.
+          .offer = row.bare_value.empty() ? offer_of(row.type) : Offer::none,
           .words = fmt::format("{}", fmt::join(row.type.choices, " ")),
           .help = std::string(row.help),
           .repeats = row.repeats};
@@ -169,7 +170,8 @@ std::vector<BashCase> bash_cases(const std::vector<Part>& parts) {
       add_case(cases, takes_of(part.positionals[i]), patterns[i]);
     }
   }
-  add_case(cases, subcommands, "' 1'");
+  add_case(cases, subcommands + " help", "' 1'");
+  add_case(cases, subcommands, "'help 1'");
   return cases;
 }
 
@@ -281,17 +283,22 @@ std::string tubectl_zsh_completion() {
             " \\\n    '1:subcommand:->subcommand'"
             " \\\n    '*::argument:->arguments' && ret=0\n"
             "  tubectl_server=${opt_args[-s]:-$opt_args[--server]}\n"
-            "  case $state in\n    (subcommand)\n      local -a subcommands=(\n";
+            "  local -a subcommands=(\n";
   std::string cases;
   for (const Part& part : parts) {
     if (part.name.empty()) continue;
-    result += fmt::format("        '{}:{}'\n", part.name, zsh_quoted(part.help, ":"));
+    result += fmt::format("    '{}:{}'\n", part.name, zsh_quoted(part.help, ":"));
     cases += fmt::format("        ({})\n          _arguments -s -S{} && ret=0\n          ;;\n",
                          part.name, zsh_arguments(part, "            "));
   }
   return result +
-         "      )\n      _describe -t commands subcommand subcommands && ret=0\n      ;;\n"
-         "    (arguments)\n      case $words[1] in\n" +
+         "  )\n  case $state in\n    (subcommand)\n"
+         "      subcommands+=('help:Print the help of a subcommand')\n"
+         "      _describe -t commands subcommand subcommands && ret=0\n      ;;\n"
+         "    (arguments)\n      case $words[1] in\n"
+         "        (help)\n"
+         "          ((CURRENT == 2)) && _describe -t commands subcommand subcommands && ret=0\n"
+         "          ;;\n" +
          cases + "      esac\n      ;;\n  esac\n  return ret\n}\n\n_tubectl \"$@\"\n";
 }
 

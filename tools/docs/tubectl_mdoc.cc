@@ -1,16 +1,22 @@
 // tubectl_man_page() goes through the lines of the page. ".Ss Cm NAME" begins the section of a
 // subcommand, whose rows apply to the lines after it; before the first section, the rows of tubectl
-// itself and the shared options apply. A head is generated from the rows of its flags.
+// itself and the shared options apply. A head is generated from the rows of its flags. In a
+// section, the line after a head is their text in --help, after a comment that marks it; what
+// follows is written by hand.
 #include "tools/docs/tubectl_mdoc.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "options/help.h"
 #include "tubectl/commands/table.h"
 
 namespace tubed::docs {
@@ -24,7 +30,7 @@ constexpr std::string_view kSection = ".Ss Cm ";
 // A head lists the choices up to this number.
 constexpr std::size_t kFewChoices = 3;
 // Described before the sections.
-constexpr std::string_view kShared[]{"--json", "--raw"};
+constexpr std::string_view kShared[]{"--json", "--raw", "--watch"};
 
 // "Ar N", or "Ar KEY Ns Oo : Ns Ar N Oc" for KEY[:N].
 std::string value_macros(std::string_view placeholder) {
@@ -45,6 +51,7 @@ std::string head_of(const OptionRow& row) {
   if (!row.type.choices.empty() && row.type.choices.size() <= kFewChoices) {
     return fmt::format("{} Cm {}", flags, fmt::join(row.type.choices, " | "));
   }
+  if (!row.bare_value.empty()) return fmt::format("{} Op Ar {}", flags, row.type.placeholder);
   return fmt::format("{} {}", flags, value_macros(row.type.placeholder));
 }
 
@@ -57,6 +64,15 @@ std::vector<std::string> words_of(std::string_view line) {
     line.remove_prefix(std::min(end + 1, line.size()));
   }
   return words;
+}
+
+constexpr std::string_view kMark = ".\\\" From --help:";
+
+// The text of --help as a line of the page.
+std::string as_roff(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c == '-' ? "\\-" : c == '\\' ? "\\e" : std::string(1, c);
+  return result;
 }
 
 Rows shared_rows() {
@@ -79,10 +95,20 @@ std::map<std::string, Rows> rows_of_sections() {
   return rows;
 }
 
-// The heads of all rows that the words of a head name.
+// The default options of each subcommand.
+std::map<std::string, std::shared_ptr<void>> defaults_of_sections() {
+  std::map<std::string, std::shared_ptr<void>> defaults;
+  for (const tubectl::Subcommand* subcommand : tubectl::subcommands()) {
+    defaults.emplace(subcommand->name, subcommand->make_options());
+  }
+  return defaults;
+}
+
+// The heads of all rows that the words of a head name. In a section, the text of each row follows.
 Result<std::string> heads_of(const std::string& section, const std::vector<std::string>& words,
-                             const Rows& rows) {
+                             const Rows& rows, const void* defaults) {
   std::string result;
+  std::string text;
   const OptionRow* last = nullptr;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const auto flag = '-' + words[i];
@@ -93,10 +119,14 @@ Result<std::string> heads_of(const std::string& section, const std::vector<std::
       return Error{fmt::format("the section of {} has no option {}",
                                section.empty() ? "tubectl itself" : section, flag)};
     }
-    if (&*row != last) result += (result.empty() ? "" : " , ") + head_of(*row);
+    if (&*row != last) {
+      result += (result.empty() ? "" : " , ") + head_of(*row);
+      if (!section.empty())
+        text += fmt::format("\n{}\n{}.", kMark, as_roff(options::row_text(*row, rows, defaults)));
+    }
     last = &*row;
   }
-  return ".It " + result;
+  return ".It " + result + text;
 }
 
 // Each row of a subcommand has one of its flags among `words`, unless it is described before, or is
@@ -121,22 +151,35 @@ Result<void> check_mentions(const std::string& section, const Rows& rows,
 
 Result<std::string> tubectl_man_page(std::string_view page) {
   const auto rows = rows_of_sections();
+  const auto defaults = defaults_of_sections();
+  bool is_generated = false;                           // the next line
   std::map<std::string, std::set<std::string>> words;  // of the macros of each section
   std::string section;
   std::string result;
   while (!page.empty()) {
     std::string line(page.substr(0, page.find('\n')));
     page.remove_prefix(std::min(line.size() + 1, page.size()));
+    if (std::exchange(is_generated, line == kMark)) continue;
+    if (is_generated) continue;
     const auto its_words = words_of(line);
     if (line.starts_with(".Sh ")) section.clear();
     if (line.starts_with(kSection)) section = its_words[2];
     if (!rows.contains(section)) return Error{fmt::format("there is no subcommand {}", section)};
     if (line.starts_with('.')) words[section].insert(its_words.begin(), its_words.end());
-    if (line.starts_with(kHead)) line = TRY(heads_of(section, its_words, rows.at(section)));
+    if (line.starts_with(kHead)) {
+      const auto its_defaults = defaults.find(section);
+      line = TRY(heads_of(section, its_words, rows.at(section),
+                          its_defaults == defaults.end() ? nullptr : its_defaults->second.get()));
+    }
     result += line + '\n';
   }
   for (const auto& [name, its_rows] : rows) {
-    if (!name.empty()) TRY(check_mentions(name, its_rows, words[name], rows.at("")));
+    if (name.empty()) continue;
+    Rows elsewhere = rows.at("");
+    // The word "filter" refers to the filters, which the section of list describes.
+    if (name != "list" && words[name].contains("filter"))
+      std::ranges::copy(rows.at("list"), std::back_inserter(elsewhere));
+    TRY(check_mentions(name, its_rows, words[name], elsewhere));
   }
   return result;
 }

@@ -59,7 +59,7 @@ Flag flag_of(const config::Setting& row) {
   flag.argument = config::placeholder(row.type);
   flag.candidates = candidates_of(flag.argument);
   flag.doc = row.first_sentence();
-  if (row.type.kind == config::Kind::choice) {
+  if (row.type.kind == config::Kind::choice || row.type.kind == config::Kind::truth) {
     flag.words = fmt::format("{}", fmt::join(row.type.choices, " "));
   } else if (row.type.kind == config::Kind::sync) {
     flag.words = "always never";

@@ -11,12 +11,12 @@ import re
 import threading
 
 from harness import SECONDS, until
-from machine import (CONFIG, DOCS, HTTP, HTTP_SOCKET, UNIT, ask, check_sandbox, equal,
-                     http_is_closed, journal, lines_of, paste, reload, set_in, show, state, systemctl,
-                     true)
+from machine import (DOCS, DROP_INS, HTTP, HTTP_SOCKET, UNIT, ask, check_sandbox, equal,
+                     http_is_closed, journal, lines_of, paste, reload, show, state, systemctl, true)
 
 HEADING = "Enable it in the service"
 DIRECTORY = pathlib.Path("/srv/operator")
+SETTINGS = DROP_INS / "console.toml"
 TOKENS = pathlib.Path("/etc/tubed/tokens")
 API = "/api/v1"
 
@@ -37,22 +37,13 @@ def status_of(*arguments, **headers):
     return request(*arguments, **headers)[0]
 
 
-def page_settings():
-    """The tables that the page sets, by their headings."""
+def write_settings():
+    """Writes the drop-in of the page."""
     text = (DOCS / "console.md").read_text(encoding="utf-8")
     section = re.search(rf"^## {HEADING}\n(.*?)(?=^## )", text, re.M | re.S)[1]
     blocks = re.findall(r"^```toml\n(.*?)^```", section, re.M | re.S)
-    equal(len(blocks), 1)
-    return re.split(r"\n\n(?=\[)", blocks[0].strip("\n"))
-
-
-def change_settings():
-    for table in page_settings():
-        heading, lines = table.split("\n", 1)
-        if heading == "[[role]]":
-            CONFIG.write_text(f"{CONFIG.read_text(encoding='utf-8')}\n{table}\n", encoding="utf-8")
-        else:
-            set_in(heading.strip("[]"), lines)
+    equal((len(blocks), section.count(f"`{SETTINGS}`")), (1, 1))
+    SETTINGS.write_text(blocks[0], encoding="utf-8")
 
 
 def check_page():
@@ -61,10 +52,10 @@ def check_page():
     equal(status, 200)
     policy = headers["Content-Security-Policy"]
     true("default-src 'none'" in policy and "script-src 'self'" in policy, policy)
-    files = re.findall(rb'(?:src|href)="(/console/[^"]+)"', page)
-    true(b"/console/dygraph.js" in files and len(files) > 10, files)
+    files = re.findall(rb'(?:src|href)="([^"#]+)"', page)
+    true(b"console/dygraph.js" in files and len(files) > 10, files)
     for file in files:
-        equal((file, status_of("GET", file.decode())), (file, 200))
+        equal((file, status_of("GET", "/" + file.decode())), (file, 200))
     equal(re.findall(rb"https?://", page), [])
 
 
@@ -132,18 +123,17 @@ def restart_while_browsers_connect():
 
 
 def reload_with(level):
-    text = CONFIG.read_text(encoding="utf-8")
+    text = SETTINGS.read_text(encoding="utf-8")
     changed = re.sub(r'^api = "\w+"$', f'api = "{level}"', text, count=1, flags=re.M)
     true(changed != text, text)
-    CONFIG.write_text(changed, encoding="utf-8")
+    SETTINGS.write_text(changed, encoding="utf-8")
     reload()
 
 
 def the_console_and_its_api():
-    good = CONFIG.read_text(encoding="utf-8")
     equal(systemctl("is-enabled", HTTP_SOCKET, code=None).strip(), "disabled")
     DIRECTORY.mkdir()
-    change_settings()
+    write_settings()
     paste(f"cd {DIRECTORY}\n{lines_of('console.md', HEADING)}")
     equal(state(HTTP_SOCKET), "active")
     token = DIRECTORY / "ada.token"
@@ -171,7 +161,7 @@ def the_console_and_its_api():
         equal((path, status_of("GET", path, **own)), (path, 404))
     true(b"console" not in request("GET", "/", **own)[2], "the page of the console is served")
     equal((status_of("GET", "/healthz"), show("MainPID")), (200, process))
-    CONFIG.write_text(good, encoding="utf-8")
+    SETTINGS.unlink()
     TOKENS.unlink()
     systemctl("disable", "--now", HTTP_SOCKET)
     systemctl("restart", UNIT)

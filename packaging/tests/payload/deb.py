@@ -15,7 +15,7 @@ import time
 import console
 import tls
 from harness import SECONDS, Client, until
-from machine import (CONFIG, LOCAL, SOCKETS, TCP, UNIT, PutLoop, Trials, append, ask, check_http,
+from machine import (CONFIG, DROP_INS, LOCAL, SOCKETS, TCP, UNIT, PutLoop, Trials, append, ask, check_http,
                      check_sandbox, clients_are_refused, delete_all, drop_in, enable_http, equal,
                      expect_failed_service, http_is_closed, http_is_enabled_and_answers, journal,
                      journal_starts, lines_of, paste, reload, restart_under_load, run, set_in,
@@ -117,6 +117,26 @@ def reload_and_a_reload_with_a_mistake():
     CONFIG.write_text(good, encoding="utf-8")
     reload()
     equal((show("MainPID"), stats()["max-job-size"]), (before, 65535))
+
+
+def settings_in_drop_ins():
+    """A file of the directory that the package creates changes the service, until it is removed."""
+    status = DROP_INS.stat()
+    equal((status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)), (0, 0, 0o755))
+    equal(run("dpkg", "-S", str(DROP_INS)), f"tubed: {DROP_INS}\n")
+    file = DROP_INS / "50-limits.toml"
+    file.write_text("[limits]\njob_bytes = 77\n", encoding="utf-8")
+    reload()
+    equal(stats()["max-job-size"], 77)
+    printed = run("tubed", "--config", str(CONFIG), "--print-config")
+    true(f"\njob_bytes = 77  # {file}:2\n" in printed, printed)
+    file.write_text("[limits]\njob_bytes = 78\nnonsense = ", encoding="utf-8")
+    systemctl("reload", UNIT, code=1)
+    true(f"{file}:3: " in journal("-u", UNIT, "-n", "20"), "the reason is not in the journal")
+    equal((state(), stats()["max-job-size"]), ("active", 77))
+    file.unlink()
+    reload()
+    equal(stats()["max-job-size"], 65535)
 
 
 def flags_in_etc_default():
@@ -574,11 +594,51 @@ def purge():
     equal(run("pgrep", "-x", "tubed", code=1), "")
 
 
+def recorded_hash():
+    """Of the conffile, as dpkg has it."""
+    text = run("dpkg-query", "-W", "-f", "${Conffiles}", "tubed")
+    return re.search(rf" {CONFIG} ([0-9a-f]+)\n", text + "\n")[1]
+
+
+def an_upgrade_from_a_conffile_with_all_settings():
+    """Of 2.0.0. run() has no terminal. An edited file is kept, and any other is replaced."""
+    shipped = CONFIG.with_name("tubed.toml.dpkg-dist")
+    run("dpkg", "-i", FIRST)
+    short, old_hash = CONFIG.read_text(encoding="utf-8"), recorded_hash()
+    run("dpkg", "-P", "tubed")
+    run("dpkg", "-i", "older.deb")
+    true(recorded_hash() != old_hash, "the same conffile")
+    run("dpkg", "-i", FIRST)
+    equal((CONFIG.read_text(encoding="utf-8"), shipped.exists()), (short, False))
+    run("dpkg", "-P", "tubed")
+    run("dpkg", "-i", "older.deb")
+    set_in("limits", "job_bytes = 77")
+    edited = CONFIG.read_text(encoding="utf-8")
+    output = run("dpkg", "-i", FIRST)
+    true("was edited" in output and "***" not in output, output)
+    equal(CONFIG.read_text(encoding="utf-8"), edited)
+    equal(shipped.read_text(encoding="utf-8"), short)
+    equal((recorded_hash(), run("dpkg-divert", "--list", "*tubed*")), (old_hash, ""))
+    equal((state(), stats()["max-job-size"]), ("active", 77))
+    for package in NEWER:
+        run("dpkg", "-i", package)
+        equal(CONFIG.read_text(encoding="utf-8"), edited)
+    # A package that was removed, and not purged, is the same case.
+    run("dpkg", "-P", "tubed")
+    run("dpkg", "-i", "older.deb")
+    CONFIG.write_text(edited, encoding="utf-8")
+    run("dpkg", "-r", "tubed")
+    run("dpkg", "-i", FIRST)
+    equal((CONFIG.read_text(encoding="utf-8"), stats()["max-job-size"]), (edited, 77))
+    purge()
+    true(not shipped.exists(), "the new file is still there")
+
+
 Trials().run(
     install, activation_by_tcp_and_by_unix_socket, put_reserve_delete_and_the_status_line,
     the_http_socket, console.the_console_and_its_api, the_sandbox_as_applied,
     a_second_instance_by_its_page, jobs_survive_kill_and_restart, reload_and_a_reload_with_a_mistake,
-    flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
+    settings_in_drop_ins, flags_in_etc_default, drain_by_signal_and_back, drain_until_idle_and_exit,
     a_drained_service_stays_drained, a_drain_warns_of_open_sockets_and_restarts,
     a_drain_that_is_cancelled_or_times_out,
     the_lines_of_a_deploy_as_documented, the_lines_of_a_backup_and_a_restore_as_documented,
@@ -589,4 +649,5 @@ Trials().run(
     a_stuck_server_is_killed_by_the_watchdog, a_crash_loop_keeps_the_sockets_open,
     an_upgrade_that_meets_such_a_fault,
     stop_and_start_all_units, the_tests_of_the_package, an_installation_beside_another_server,
-    *tls.TRIALS, no_unit_has_failed, removal_under_load_keeps_data, purge)
+    *tls.TRIALS, no_unit_has_failed, removal_under_load_keeps_data, purge,
+    an_upgrade_from_a_conffile_with_all_settings)

@@ -22,6 +22,7 @@ SOCKETS = ("tubed.socket", "tubed-local.socket")
 HTTP = "127.0.0.1:11380"
 HTTP_SOCKET = "tubed-http.socket"
 CONFIG = pathlib.Path("/etc/tubed/tubed.toml")
+DROP_INS = pathlib.Path("/etc/tubed/tubed.d")
 DOCS = pathlib.Path("/usr/share/doc/tubed/docs")
 # Where docs/installing.md says that a release is published.
 PUBLISHED = "https://packages.example.org/tubed"
@@ -333,12 +334,11 @@ def append(text):
 
 
 def set_in(table, line):
-    """Adds a line at the beginning of a table of the settings; the packaged file has empty tables
-    as headings."""
-    text = CONFIG.read_text(encoding="utf-8")
-    changed = text.replace(f"\n[{table}]\n", f"\n[{table}]\n{line}\n", 1)
-    true(changed != text, f"the settings have no [{table}]")
-    CONFIG.write_text(changed, encoding="utf-8")
+    """Adds a line at the beginning of a table of the settings, and the table if it is missing."""
+    text, heading = CONFIG.read_text(encoding="utf-8"), f"\n[{table}]\n"
+    if heading not in text:
+        text += heading
+    CONFIG.write_text(text.replace(heading, f"{heading}{line}\n", 1), encoding="utf-8")
 
 
 def journal_starts():

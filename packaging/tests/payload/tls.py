@@ -17,9 +17,9 @@ import sys
 import urllib.request
 
 from harness import SECONDS, Client, until
-from machine import (CONFIG, DOCS, HTTP, HTTP_SOCKET, LOCAL, UNIT, append, ask, check_sandbox,
+from machine import (CONFIG, DOCS, DROP_INS, HTTP, HTTP_SOCKET, LOCAL, UNIT, ask, check_sandbox,
                      drop_in, equal, expect_failed_service, journal, lines_of, paste, reload, run,
-                     set_in, show, sockets_are_open, state, stats, systemctl, true)
+                     show, sockets_are_open, state, stats, systemctl, true)
 
 SOCKET = "tubed-tls.socket"
 NAME = "queue.example.org"
@@ -27,6 +27,7 @@ ADDRESS = "127.0.0.1:11301"
 URL = f"beanstalks://{NAME}:11301"
 DIRECTORY = pathlib.Path("/srv/authority")
 FILES = pathlib.Path("/etc/tubed/tls")
+SETTINGS = DROP_INS / "tls.toml"
 CERTIFICATE = FILES / "certificate.pem"
 CREDENTIALS = pathlib.Path("/run/credentials/tubed.service")
 SCORE = []  # the exposure of the unit before the first trial
@@ -71,11 +72,15 @@ def check_settings(code=0):
 
 
 def write_settings(text):
-    CONFIG.write_text(text, encoding="utf-8")
+    SETTINGS.write_text(text, encoding="utf-8")
+
+
+def append(text):
+    write_settings(SETTINGS.read_text(encoding="utf-8") + text)
 
 
 def replace_in_settings(old, new, count=1):
-    text = CONFIG.read_text(encoding="utf-8")
+    text = SETTINGS.read_text(encoding="utf-8")
     equal((old, text.count(old)), (old, count))
     write_settings(text.replace(old, new))
 
@@ -172,8 +177,8 @@ def a_service_with_tls_and_two_roles_by_its_page():
     commands("2. Tokens")
     status = os.stat(FILES / "key.pem")
     equal((pwd.getpwuid(status.st_uid).pw_name, oct(status.st_mode & 0o777)), ("tubed", "0o400"))
-    set_in("auth", 'tokens = "/etc/tubed/tokens"')
-    append("\n" + block("toml", "3. Settings"))
+    true(f"`{SETTINGS}`" in section("3. Settings"), "the page names another file")
+    write_settings(block("toml", "3. Settings"))
     equal(check_settings(), "")
     mistakes_by_the_page()
     equal(check_settings(), "")
@@ -333,7 +338,7 @@ def a_removed_token_and_its_clients():
 
 def clients_with_certificates():
     shutil.copy(DIRECTORY / "ca.pem", FILES / "ca.pem")
-    good = CONFIG.read_text(encoding="utf-8")
+    good = SETTINGS.read_text(encoding="utf-8")
     listener = block("toml", "Certificates of clients").split("[[role]]", maxsplit=1)
     changed = re.sub(r"\[\[listen\]\]\naddress = \"0\.0\.0\.0:11301\"\n.*?\n\n", listener[0], good,
                      flags=re.S)
@@ -387,7 +392,7 @@ def users_of_the_machine():
                                    block("toml", "Users of the machine"), re.S).groups()
     plain = listener.replace('auth = "peer"\n', "")
     true(plain in good and plain != listener, listener)
-    write_settings(good.replace(plain, listener) + "\n" + roles)
+    CONFIG.write_text(good.replace(plain, listener) + "\n" + roles, encoding="utf-8")
 
     def expect(text, user, *arguments):
         output = run("runuser", "-u", user, "--", "tubectl", "-s", LOCAL, *arguments, code=None)
@@ -409,13 +414,13 @@ def users_of_the_machine():
     expect("UNAUTHORIZED", "eve", "stats")
     expect("1", "ada", "clear", "--yes", "site")
     put_and_work()
-    write_settings(good)
+    CONFIG.write_text(good, encoding="utf-8")
     drop_in("")
     systemctl("restart", UNIT)
 
 
 def a_key_that_only_root_can_read():
-    good = CONFIG.read_text(encoding="utf-8")
+    good = SETTINGS.read_text(encoding="utf-8")
     heading = "Keys that only root can read"
     drop = block("ini", heading)
     key, tokens = (pathlib.Path(path) for path in re.findall(r"^LoadCredential=\S+?:(.*)$", drop,
@@ -440,8 +445,8 @@ def a_key_that_only_root_can_read():
     true(served_serial() != before, before)
     put_and_work()
     append("nonsense = ")
-    reload_refused("tubed.toml:")
-    write_settings(CONFIG.read_text(encoding="utf-8").replace("nonsense = ", ""))
+    reload_refused("tls.toml:")
+    write_settings(SETTINGS.read_text(encoding="utf-8").replace("nonsense = ", ""))
     # Without one of the files the service stays stopped, and clients are refused.
     away = key.with_suffix(".away")
     key.rename(away)
@@ -464,7 +469,7 @@ def a_key_that_only_root_can_read():
 
 
 def metrics_with_tls():
-    good = CONFIG.read_text(encoding="utf-8")
+    good = SETTINGS.read_text(encoding="utf-8")
     shutil.copy(DIRECTORY / "ca.pem", FILES / "prometheus.pem")
     append("\n" + block("toml", "HTTP with TLS"))
     equal(check_settings(), "")

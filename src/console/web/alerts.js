@@ -1,12 +1,13 @@
 // Alerts: everything that needs attention, in plain words. Computed from the store every two
 // seconds, whatever view is shown: the navigation shows their number, and screen readers read out
-// new alerts.
+// new alerts. Many tubes with the same problem are one alert, which names the first of them.
 
 import { cluster } from "./cluster.js";
-import { bytes, duration, number, plural, visible } from "./format.js";
+import { bytes, duration, number, percent, plural, visible } from "./format.js";
 import { link, tubeLink } from "./router.js";
 import { store } from "./store.js";
 import { announce } from "./toast.js";
+import { refusalOfNode } from "./view-nodes.js";
 
 const kEveryMs = 2000;
 const kIdleMs = 30_000;            // ready jobs and no reservation for this long
@@ -17,17 +18,42 @@ const kSilentMs = 10_000;          // a member of the cluster without contact fo
 const kFullLog = 0.5;              // share of the raft log's limit
 const kFull = 0.8;                 // share of a limit that needs attention
 const kVeryFull = 0.95;
+const kMostSingle = 3;             // more tubes with the same problem are one alert
+const kNamed = 3;                  // tubes that it names
 const kRank = { error: 0, warning: 1, info: 2 };
 
-// An alert is {key, level, weight, text(), link()}. Texts are made on demand, because with
-// thousands of tubes most alerts are never shown.
+const minutes = (milliseconds) => duration(milliseconds / 1000);
+const share = (part) => percent(part, 1);
+
+// When there is an alert: [[name, sentence], ...].
+export const thresholds = () => [
+  ["No worker", `A tube has ready jobs, and for ${minutes(kUnwatchedMs)} no client watches it or `
+    + "holds one of its jobs."],
+  ["Nothing reserved", `A tube has ready jobs, and clients watch it, but for ${minutes(kIdleMs)} `
+    + "none of its jobs was reserved."],
+  ["Buried jobs", `A tube has more buried jobs than ${minutes(kBuriedWindowMs)} to `
+    + `${minutes(2 * kBuriedWindowMs)} ago.`],
+  ["Paused", "A tube is paused."],
+  ["Oldest job", `The oldest ready job is older than ${duration(kOldSeconds)}.`],
+  ["Memory and journal", `${share(kFull)} of max-job-memory or of journal.max_bytes are in use; `
+    + `an error from ${share(kVeryFull)} of the memory on, and if the jobs alone need `
+    + `${share(kFull)} of the journal.`],
+  ["Drain mode", "The server takes no new jobs."],
+  ["Cluster", `No node leads; a member has not answered for ${minutes(kSilentMs)}; the raft log `
+    + `uses ${share(kFullLog)} of cluster.log_size. Tubes have alerts on the leader only.`],
+];
+
+// An alert is {key, level, weight, text(), link(), tubes}. Texts are made on demand. `tubes`: the
+// names of the first tubes of an alert about many.
 export const alerts = {
   list: [],
   computedAt: 0,
+  servesSince: 0,     // this node of a cluster; 0: it does not serve clients
 
   clear() {
     this.list = [];
     this.computedAt = 0;
+    this.servesSince = 0;
     this.seen = null;
   },
 
@@ -36,7 +62,10 @@ export const alerts = {
     const now = Date.now();
     if (!store.server || now - this.computedAt < kEveryMs) return false;
     this.computedAt = now;
-    this.list = [...serverAlerts(store.server), ...clusterAlerts(cluster.state), ...tubeAlerts(now)]
+    const serves = !cluster.exists || cluster.state?.serves === true;
+    this.servesSince = serves ? this.servesSince || now : 0;
+    this.list = [...serverAlerts(store.server, serves), ...clusterAlerts(cluster.state),
+      ...(serves ? tubeAlerts(now, this.servesSince) : [])]
       .sort((a, b) => kRank[a.level] - kRank[b.level] || b.weight - a.weight);
     this.announceNew();
     return true;
@@ -57,7 +86,7 @@ export const alerts = {
   },
 };
 
-function serverAlerts(server) {
+function serverAlerts(server, serves) {
   const found = [];
   const add = (key, level, text, target = link(["server"])) => found.push({ key, level,
     weight: Infinity, text: () => text, link: () => target });
@@ -80,7 +109,7 @@ function serverAlerts(server) {
       + "When it is full, the server refuses puts.");
   }
   const oldest = server["oldest-ready"];
-  if (oldest?.age >= kOldSeconds) {
+  if (serves && oldest?.age >= kOldSeconds) {
     add("oldest", "info", `${visible(oldest.tube)}: the oldest ready job waits for `
       + `${duration(oldest.age)}.`, tubeLink(oldest.tube));
   }
@@ -95,6 +124,9 @@ function clusterAlerts(state) {
   if (!state.leader && state.role !== "waiting" && state.role !== "fetching") {
     add("no leader", "error", "The cluster has no leader: no node serves clients.");
   }
+  if (!state.serves && state.leader) {
+    add("not serving", "info", `${refusalOfNode(state)} Its console has the alerts of tubes.`);
+  }
   for (const { name, silent_ms: silence } of state.members) {
     if (silence < kSilentMs) continue;
     add(`silent ${name}`, "warning", `Node ${visible(name)}: no answer for `
@@ -107,25 +139,62 @@ function clusterAlerts(state) {
   return found;
 }
 
-function tubeAlerts(now) {
-  const found = [];
+// Each kind of alert about tubes: its words for one tube and for many, and the list that shows
+// them.
+const kKinds = {
+  paused: { level: "info", weight: (tube) => tube.ready, text: pausedText,
+    many: (count) => `${count} tubes are paused.`, list: { sort: "pause-left", order: "desc" } },
+  unwatched: { level: "warning", weight: (tube) => tube.ready, text: idleText,
+    many: (count) => `${count} tubes have ready jobs, and for ${minutes(kUnwatchedMs)} or longer `
+      + "no worker watches them.", list: { sort: "ready", order: "desc" } },
+  idle: { level: "warning", weight: (tube) => tube.ready, text: idleText,
+    many: (count) => `${count} tubes have ready jobs, and nothing was reserved for `
+      + `${minutes(kIdleMs)} or longer.`, list: { sort: "ready", order: "desc" } },
+  buried: { level: "warning", weight: (tube) => tube.buried, text: buriedText,
+    many: (count) => `${count} tubes have more buried jobs than some minutes ago.`,
+    list: { sort: "buried", order: "desc" }, of: { state: "buried" } },
+};
+
+function tubeAlerts(now, servesSince) {
+  const found = Object.fromEntries(Object.keys(kKinds).map((kind) => [kind, []]));
   for (const tube of store.tubes.values()) {
-    const buried = buriedGrowth(tube, now);
+    const growth = buriedGrowth(tube, now);
     if (tube["pause-left"] > 0) {
-      found.push({ key: `paused ${tube.name}`, level: "info", weight: tube.ready,
-        text: () => pausedText(tube), link: () => tubeLink(tube.name) });
-    } else if (isIdle(tube, now)) {
-      found.push({ key: `idle ${tube.name}`, level: "warning", weight: tube.ready,
-        text: () => idleText(tube), link: () => tubeLink(tube.name) });
+      found.paused.push({ tube });
+    } else if (isIdle(tube, now, servesSince)) {
+      found[hasNoWorker(tube) ? "unwatched" : "idle"].push({ tube });
     }
-    if (buried > 0) {
-      found.push({ key: `buried ${tube.name}`, level: "warning", weight: tube.buried,
-        text: () => `${visible(tube.name)}: ${plural(buried, "more buried job")} in the last `
-          + `minutes, ${number(tube.buried)} in all.`,
-        link: () => tubeLink(tube.name, { state: "buried" }) });
-    }
+    if (growth > 0) found.buried.push({ tube, growth });
   }
-  return found;
+  return Object.entries(found).flatMap(([kind, list]) =>
+    (list.length > kMostSingle ? [alertOfMany(kind, list)] : list.map((each) =>
+      alertOf(kind, each))));
+}
+
+// Its key names a tube without workers "idle", as one whose workers take nothing.
+function alertOf(kind, { tube, growth }) {
+  const { level, weight, text, of } = kKinds[kind];
+  return { key: `${kind === "unwatched" ? "idle" : kind} ${tube.name}`, level,
+    weight: weight(tube), text: () => text(tube, growth), link: () => tubeLink(tube.name, of),
+    tubes: [] };
+}
+
+function alertOfMany(kind, list) {
+  const { level, weight, many, list: query, of } = kKinds[kind];
+  const first = [];
+  for (const { tube } of list) {
+    const at = first.findIndex((other) => weight(tube) > weight(other));
+    first.splice(at < 0 ? first.length : at, 0, tube);
+    if (first.length > kNamed) first.pop();
+  }
+  return { key: `many ${kind}`, level, weight: weight(first[0]),
+    text: () => many(number(list.length)), link: () => link(["tubes"], query),
+    tubes: first.map(({ name }) => ({ name, link: tubeLink(name, of) })) };
+}
+
+function buriedText(tube, growth) {
+  return `${visible(tube.name)}: ${plural(growth, "more buried job")} in the last minutes, `
+    + `${number(tube.buried)} in all.`;
 }
 
 function pausedText(tube) {
@@ -135,9 +204,11 @@ function pausedText(tube) {
 
 const hasNoWorker = (tube) => tube.watching === 0 && tube.reserved === 0;
 
-function isIdle(tube, now) {
-  if (tube.ready === 0) return false;
-  return now - tube.waitingSince >= (hasNoWorker(tube) ? kUnwatchedMs : kIdleMs);
+// Numbers that are polled do not say when the last job was reserved.
+function isIdle(tube, now, servesSince) {
+  if (tube.ready === 0 || (store.polled && !hasNoWorker(tube))) return false;
+  const since = Math.max(tube.waitingSince, cluster.exists ? servesSince : 0);
+  return now - since >= (hasNoWorker(tube) ? kUnwatchedMs : kIdleMs);
 }
 
 function idleText(tube) {

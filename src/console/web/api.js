@@ -1,8 +1,11 @@
 // Requests to the HTTP API. A failure is an ApiError with the detail of the problem document. The
 // token of the sign-in form is kept in sessionStorage only.
 
-const kBase = "/api/v1";
-const kTokenKey = "tubed.token";
+import { kStorage } from "./storage.js";
+
+// Relative to the page, which a proxy may serve below a path.
+const kBase = new URL("api/v1", document.baseURI).pathname;
+const kTokenKey = `${kStorage}token`;
 
 export class ApiError extends Error {
   constructor(status, problem) {

@@ -1,5 +1,6 @@
 // Shows the body of a job: as text, as JSON with line breaks, or as a hex dump.
 
+import { copyButton } from "./copy.js";
 import { h, replace } from "./dom.js";
 import { bytes, number, visible, visibleParts } from "./format.js";
 import { download } from "./csv.js";
@@ -70,6 +71,10 @@ export function hexDump(data, from, to) {
   return lines.join("\n");
 }
 
+function hexDigits(data) {
+  return Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 // The beginning of a body, in one line.
 export function snippet(data) {
   if (data.length === 0) return "(empty)";
@@ -92,12 +97,14 @@ export class BodyView {
     this.size = h("span", { class: "muted" });
     this.save = h("button", { type: "button", "data-action": "download-body",
       onclick: () => this.#download() }, "Download");
+    this.copy = copyButton("the body", "copy-body", () => this.text ?? hexDigits(this.data));
     this.more = h("button", { type: "button", hidden: true, "data-action": "more-body",
       onclick: () => this.#showMore() }, "Show more");
     this.pre = h("pre", { class: "body", tabindex: "0", "data-body": "",
       "aria-label": "Body of the job", role: "region" });
     this.element = h("div", { class: "body-view" },
-      h("div", { class: "body-head" }, this.tabs, this.size, this.save), this.pre, this.more);
+      h("div", { class: "body-head" }, this.tabs, this.size, this.copy, this.save), this.pre,
+      this.more);
   }
 
   message(...content) {
@@ -106,7 +113,7 @@ export class BodyView {
     replace(this.pre, ...content);
     this.size.textContent = "";
     this.more.hidden = true;
-    this.save.hidden = true;
+    this.copy.hidden = this.save.hidden = true;
   }
 
   show(id, data) {
@@ -116,7 +123,10 @@ export class BodyView {
     this.json = this.text === null ? null : prettyJson(this.text);
     this.size.textContent = `${number(data.length)} bytes`;
     this.size.title = bytes(data.length);
-    this.save.hidden = false;
+    this.copy.hidden = this.save.hidden = false;
+    const hex = this.text === null ? "Copy hex" : "";
+    this.copy.textContent = hex || "Copy";
+    this.copy.setAttribute("aria-label", hex ? "Copy hex of the body" : "Copy the body");
     const formats = [this.json !== null && "JSON", this.text !== null && "Text", "Hex"]
       .filter(Boolean);
     const format = formats.includes(this.format) ? this.format : formats[0];

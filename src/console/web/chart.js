@@ -2,10 +2,11 @@
 // HTML, which the Content-Security-Policy forbids: this file replaces it with a legend of its own.
 
 import { h, setText } from "./dom.js";
-import { date, short } from "./format.js";
+import { date, short, zone } from "./format.js";
+import { onMoments } from "./moments.js";
 
 const kTime = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-let formats;      // made with the first chart
+const formats = {};   // by zone
 
 let ready;
 
@@ -60,11 +61,13 @@ export class Chart {
     this.observer.observe(this.element);
     this.onTheme = () => this.#recolor();
     addEventListener("themechange", this.onTheme);
+    this.offMoments = onMoments(() => this.graph?.updateOptions({ labelsUTC: zone() === "UTC" }));
   }
 
   destroy() {
     this.observer.disconnect();
     removeEventListener("themechange", this.onTheme);
+    this.offMoments();
     this.graph?.destroy();
     this.destroyed = true;
   }
@@ -133,7 +136,8 @@ export class Chart {
       labels: ["time", ...this.series.map(({ label }) => label)],
       dateWindow: this.window, includeZero: true, strokeWidth: 1.5, legend: "never",
       highlightCircleSize: 3, axisLabelFontSize: 11, gridLineWidth: 1, rightGap: 8,
-      interactionModel: {}, connectSeparatedPoints: true, labelsKMG2: this.binary,
+      labelsUTC: zone() === "UTC", interactionModel: {}, connectSeparatedPoints: true,
+      labelsKMG2: this.binary,
       axes: {
         x: { axisLabelFormatter: (value) => this.#timeLabel(value), pixelsPerLabel: 70 },
         y: { axisLabelFormatter: (value) => (value < 0 ? "" : this.axisFormat(value)),
@@ -152,9 +156,11 @@ export class Chart {
 
   #timeLabel(value) {
     const [from, to] = this.window;
-    formats ??= { minutes: new Intl.DateTimeFormat(undefined, kTime),
-      seconds: new Intl.DateTimeFormat(undefined, { ...kTime, second: "2-digit" }) };
-    return (to - from > 10 * 60_000 ? formats.minutes : formats.seconds).format(value);
+    const time = { ...kTime, timeZone: zone() === "UTC" ? "UTC" : undefined };
+    const { minutes, seconds } = formats[zone()] ??= {
+      minutes: new Intl.DateTimeFormat(undefined, time),
+      seconds: new Intl.DateTimeFormat(undefined, { ...time, second: "2-digit" }) };
+    return (to - from > 10 * 60_000 ? minutes : seconds).format(value);
   }
 
   #recolor() {

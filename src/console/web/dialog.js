@@ -3,6 +3,7 @@
 
 import { h, iconButton } from "./dom.js";
 import { detailOf } from "./api.js";
+import { serverElement } from "./identity.js";
 
 let count = 0;
 
@@ -83,6 +84,7 @@ export function formElement({ fields, action, danger, submit, extra, onCancel })
   return { form, inputs, button };
 }
 
+// A form that acts on the server, whose name it shows.
 export function askForm({ title, text, name, submit, ...rest }) {
   let dialog;
   const { form, inputs } = formElement({ ...rest,
@@ -92,7 +94,8 @@ export function askForm({ title, text, name, submit, ...rest }) {
       dialog.close();
     } });
   dialog = openDialog({ title, name,
-    content: h("div", { class: "dialog-body" }, text && h("p", null, text), form) });
+    content: h("div", { class: "dialog-body" }, text && h("p", null, text),
+      h("p", { class: "dialog-server" }, "On ", serverElement()), form) });
   Object.values(inputs)[0]?.focus();
   return dialog;
 }

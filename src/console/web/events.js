@@ -1,15 +1,23 @@
 // The stream of events: one long answer to GET /events, read by fetch, because EventSource cannot
 // send a token. A lost stream is reopened after a growing pause. A page that is hidden for a while
 // closes its stream, because a browser shares six connections among all pages of a server.
+//
+// While the server has no free stream, the page reads the numbers by requests, and tries to open a
+// stream before each round of them. It makes no request while it is hidden.
 
-import { ApiError, auth, detailOf, send } from "./api.js";
+import { ApiError, auth, detailOf, isBusy, send } from "./api.js";
+import { readNumbers } from "./polling.js";
 
 const kPausesMs = [500, 1000, 2000, 4000, 8000, 15000];
 const kSilenceMs = 10_000;  // the server sends data every second
 const kHiddenMs = 10_000;
+// Between two rounds of requests: as long as the last round took, within these bounds.
+const kPollMs = 5000;
+const kMostPollMs = 30_000;
 
 export class EventStream {
-  // onEvent(name, data), onState({state: "connecting"|"live"|"lost"|"refused"|"closed", ...})
+  // onEvent(name, data), onState({state, ...}); state: connecting, live, polling, lost, refused or
+  // closed
   constructor(onEvent, onState) {
     this.onEvent = onEvent;
     this.onState = onState;
@@ -38,6 +46,7 @@ export class EventStream {
   #stop() {
     this.run += 1;
     this.connected = false;
+    this.waiting = false;   // for the next round of requests
     clearTimeout(this.timer);
     clearTimeout(this.silence);
     this.abort?.abort();
@@ -55,8 +64,30 @@ export class EventStream {
       await this.#read(response.body.getReader(), run);
       if (run === this.run) this.#lost("The server ended the stream.");
     } catch (error) {
-      if (run === this.run) this.#failed(error);
+      if (run !== this.run) return;
+      if (isBusy(error)) this.#poll(run, detailOf(error));
+      else this.#failed(error);
     }
+  }
+
+  async #poll(run, detail) {
+    const begin = performance.now();
+    try {
+      await readNumbers(this.onEvent, this.abort.signal, () => this.#watchSilence());
+    } catch (error) {
+      if (run === this.run) this.#failed(error);
+      return;
+    }
+    if (run !== this.run) return;
+    clearTimeout(this.silence);
+    this.failures = 0;
+    this.onState({ state: "polling", detail });
+    this.waiting = true;
+    const pause = Math.min(Math.max(kPollMs, performance.now() - begin), kMostPollMs);
+    this.timer = setTimeout(() => {
+      this.waiting = false;
+      if (!document.hidden) this.#connect();
+    }, pause);
   }
 
   #failed(error) {
@@ -122,6 +153,6 @@ export class EventStream {
     clearTimeout(this.hiding);
     if (!this.wanted) return;
     if (document.hidden) this.hiding = setTimeout(() => this.#stop(), kHiddenMs);
-    else if (!this.connected) this.#connect();
+    else if (!this.connected && !this.waiting) this.#connect();
   }
 }

@@ -11,12 +11,32 @@ const formats = {
   get exact() {
     return define(this, "exact", new Intl.NumberFormat("en", { maximumFractionDigits: 6 }));
   },
-  get date() {
-    return define(this, "date", new Intl.DateTimeFormat(undefined, { year: "numeric",
-      month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
-      timeZoneName: "short" }));
+  get local() {
+    return define(this, "local", dateFormats(undefined));
+  },
+  get UTC() {
+    return define(this, "UTC", dateFormats("UTC"));
   },
 };
+
+function dateFormats(timeZone) {
+  const time = { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZone };
+  const day = { month: "short", day: "numeric" };
+  return { long: new Intl.DateTimeFormat(undefined, { year: "numeric", ...day, ...time,
+    timeZoneName: "short" }),
+  short: new Intl.DateTimeFormat("en-GB", { ...day, ...time, hourCycle: "h23" }) };
+}
+
+let shownZone = "local";
+
+// The zone of dates: "local", that of the browser, or "UTC".
+export function zone() {
+  return shownZone;
+}
+
+export function setZone(name) {
+  shownZone = name;
+}
 
 function define(object, key, value) {
   Object.defineProperty(object, key, { value });
@@ -86,7 +106,12 @@ export function latency(seconds) {
 }
 
 export function date(milliseconds) {
-  return formats.date.format(new Date(milliseconds));
+  return formats[shownZone].long.format(new Date(milliseconds));
+}
+
+// The same without the year and the zone, for columns.
+export function shortDate(milliseconds) {
+  return formats[shownZone].short.format(new Date(milliseconds));
 }
 
 export function plural(count, one, many = `${one}s`) {

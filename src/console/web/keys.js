@@ -13,7 +13,9 @@ export const kShortcuts = [
     ["x", "Select it (jobs)"], ["Shift ↓  Shift ↑", "Select a range (jobs)"],
     ["Ctrl a", "Select all that is loaded (jobs)"], ["m", "Actions of the row (tubes)"],
     ["p", "Pin the tube"], ["v", "Show the body beside the table (jobs)"]]],
-  ["Everywhere", [["/", "Search"], ["r", "Refresh"], ["Esc", "Close, or leave the field"],
+  ["Everywhere", [["/", "Search"], ["r", "Refresh"],
+    ["t", "Show times with their moments, or without"], ["u", "Times in UTC, or local"],
+    ["Esc", "Close, or leave the field"],
     ["?", "This list"]]],
 ];
 

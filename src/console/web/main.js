@@ -10,12 +10,16 @@ import { EventStream } from "./events.js";
 import { duration, number, plural, visible } from "./format.js";
 import { showGoTo } from "./goto.js";
 import { holds, onHolds } from "./holds.js";
+import { serverName, showServerName } from "./identity.js";
 import { installKeys, showShortcuts } from "./keys.js";
+import { installMoments, toggleMoments, toggleZone } from "./moments.js";
+import { forgetPlace, passPlace } from "./place.js";
 import { currentAccess, setAccess } from "./rights.js";
 import { go, jobLink, parse } from "./router.js";
 import { signInElement } from "./signin.js";
 import { store } from "./store.js";
 import { closeToasts } from "./toast.js";
+import { forgetDrafts } from "./tube-put.js";
 import { ClientsView } from "./view-clients.js";
 import { JobView } from "./view-job.js";
 import { NodesView, refusalOfNode } from "./view-nodes.js";
@@ -61,6 +65,7 @@ function showRoute() {
   if (key !== viewPath) {
     const first = viewPath === null;
     closeView();
+    passPlace(path);
     document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
     view = viewFor(path);
     if (!view) {
@@ -83,7 +88,11 @@ function showRoute() {
 function setHeading(title) {
   setText(heading, title);
   heading.title = title;
-  document.title = `${title} · tubed`;
+  nameTab();
+}
+
+function nameTab() {
+  document.title = `${heading.textContent} · ${serverName()} · tubed`;
 }
 
 function markNavigation(section) {
@@ -124,6 +133,7 @@ function showUser() {
     : `Role ${role}: ${(verbs ?? []).join(", ")}`;
   chip.hidden = chip.textContent === "";
   element("brand").title = `tubed ${version}`;
+  if (showServerName()) nameTab();
 }
 
 function showSignIn() {
@@ -134,6 +144,7 @@ function showSignIn() {
   showConnection({ state: "closed" });
   hideBanner();
   store.clear();
+  forgetPlace();
   cluster.update();
   showCluster();
   auth.token = "";
@@ -152,7 +163,6 @@ function showSignIn() {
 // --- the connection
 
 let banner = null;       // {text, retryAt}
-let refused = "";
 
 function showBanner(text, retryAt) {
   banner = { text, retryAt };
@@ -175,21 +185,39 @@ function drawBanner() {
 
 function showConnection({ state, detail, retryAt }) {
   const status = element("connection");
+  const before = status.dataset.state;
+  if (state === "connecting" && before === "polling") return;
   if (state === "connecting") store.reconnecting();
-  if (state === "connecting" && status.dataset.state === "lost") return drawBanner();
+  if (state === "connecting" && before === "lost") return drawBanner();
   status.dataset.state = state;
-  setText(element("connection-text"), { live: "live", lost: "lost", refused: "no live data",
-    connecting: "connecting", closed: "signed out" }[state]);
-  if (state === "live") {
+  setText(element("connection-text"), { live: "live", polling: "every 5 s", lost: "lost",
+    refused: "no live data", connecting: "connecting", closed: "signed out" }[state]);
+  if (state === "live" || (state === "polling" && before !== "polling")) {
     hideBanner();
     seedHistory();
+    readAccess();
     view?.refresh();
   } else if (state === "lost") {
     showBanner(detail, retryAt);
   }
-  refused = state === "refused" ? detail : "";
-  element("refused").hidden = refused === "";
-  setText(element("refused"), refused ? `No live numbers: ${refused}` : "");
+  notify("refused", state === "refused" && `No live numbers: ${detail}`);
+  notify("polling", state === "polling" && `${detail} This page reads the numbers every 5 seconds `
+    + "until a stream is free. Some numbers of tubes are missing.");
+}
+
+function notify(id, text) {
+  element(id).hidden = !text;
+  setText(element(id), text || "");
+}
+
+// The settings may have changed since the page was opened.
+async function readAccess() {
+  try {
+    setAccess(await get("/access"));
+    showUser();
+  } catch {
+    // The access read before stays in force.
+  }
 }
 
 async function seedHistory() {
@@ -262,11 +290,15 @@ cluster.subscribe(showCluster);
 store.subscribe(() => {
   cluster.update();
   showCluster();
+  if (showServerName()) nameTab();
   if (alerts.update()) showAlertCount();
   if (view?.live) view.tick();
 });
 addEventListener("hashchange", showRoute);
-element("sign-out").addEventListener("click", showSignIn);
+element("sign-out").addEventListener("click", () => {
+  forgetDrafts();
+  showSignIn();
+});
 element("skip").addEventListener("click", (event) => {
   event.preventDefault();
   content.focus();
@@ -275,11 +307,16 @@ element("help").addEventListener("click", showShortcuts);
 element("go-to").addEventListener("click", showGoTo);
 element("retry").addEventListener("click", () => (stream ? stream.retryNow() : start()));
 onHolds(showHolds);
+installMoments();
+// The header may have several lines; sticky elements are placed below it.
+new ResizeObserver(([{ target }]) => document.documentElement.style
+  .setProperty("--top-height", `${target.offsetHeight}px`)).observe(document.querySelector(".top"));
 setInterval(() => {
   drawBanner();
   showHolds();
 }, 1000);
 installKeys({ "g o": () => go("#/"), "g t": () => go("#/tubes"), "g c": () => go("#/clients"),
   "g s": () => go("#/server"), "g n": () => go("#/nodes"), "g g": showGoTo, "/": focusSearch,
-  "?": showShortcuts, r: () => view?.refresh(), Backspace: leaveView }, otherKey);
+  "?": showShortcuts, r: () => view?.refresh(), t: toggleMoments, u: toggleZone,
+  Backspace: leaveView }, otherKey);
 requestAnimationFrame(() => setTimeout(start));   // after the frame of the page is painted

@@ -3,7 +3,7 @@
 // day.
 
 // Gauges of `stats`, kept unchanged.
-const kGauges = {
+export const kGauges = {
   ready: "current-jobs-ready",
   reserved: "current-jobs-reserved",
   delayed: "current-jobs-delayed",
@@ -15,7 +15,7 @@ const kGauges = {
   workers: "current-workers",
   waiting: "current-waiting",
 };
-const kRates = ["puts", "reserves", "deletes", "timeouts"];
+export const kRates = ["puts", "reserves", "deletes", "timeouts"];
 
 const kMinute = 60_000;
 // [age, step]: beyond each age, at most one sample per step is kept.
@@ -53,7 +53,7 @@ export class Samples {
     return sample;
   }
 
-  // Fills the time in which this page had no stream. The server's history has no reservations.
+  // Fills the time in which this page had no stream. The history of an hour has no reservations.
   seed({ columns, samples }) {
     const index = Object.fromEntries(columns.map((column, i) => [column, i]));
     const seeded = [];

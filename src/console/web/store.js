@@ -61,6 +61,8 @@ class Store {
     this.tubes = new Map();
     this.previous = new Map();      // tubes before a reset, to continue their sparks
     this.ticks = 0;                 // seconds of events, which give the place in a spark
+    this.tickedAt = 0;              // by the server's clock
+    this.polled = false;            // the rows come from requests, without some columns
     this.clockSkew = 0;
     this.reserves = 0;              // reservations and deletions since the page was opened
     this.deletes = 0;
@@ -91,13 +93,18 @@ class Store {
   #onServer(server) {
     this.clockSkew = server.time - Date.now();
     this.server = server;
-    this.#tick();
-    this.rates = this.samples.addLive(server, this.reserves, this.deletes);
+    this.#tick(server.time);
+    this.rates = this.samples.addLive(server, this.polled ? NaN : this.reserves, this.deletes);
     this.#changed();
   }
 
-  #onTubes({ reset, columns, tubes, gone }) {
-    if (reset) {
+  // `polled`: the rows are those of all tubes.
+  #onTubes({ reset, columns, tubes, gone, polled = false }) {
+    if (polled && this.polled) {
+      const present = new Set(tubes.map(([name]) => name));
+      gone = [...this.tubes.keys()].filter((name) => !present.has(name));
+    } else if (reset || polled) {
+      this.polled = polled;
       defineColumns(columns);
       this.previous = this.tubes;
       this.tubes = new Map();
@@ -117,7 +124,7 @@ class Store {
     const { ready, reserves, deletes } = tube;
     tube.row = row;
     if (ready === 0 || tube.reserves !== reserves) tube.waitingSince = now;
-    this.reserves += Math.max(0, tube.reserves - reserves);
+    this.reserves += Math.max(0, tube.reserves - reserves) || 0;   // unknown if polled
     this.deletes += Math.max(0, tube.deletes - deletes);
   }
 
@@ -130,18 +137,23 @@ class Store {
     this.tubes.set(row[0], tube);
   }
 
-  #tick() {
+  // Events come each second, or every few seconds if they are polled.
+  #tick(time) {
     if (this.loaded) this.previous = new Map();
-    const place = this.ticks % kSparkLength;
+    const passed = this.tickedAt ? Math.round((time - this.tickedAt) / 1000) : 1;
+    const seconds = Math.max(1, Math.min(passed, kSparkLength));
+    const smoothing = 1 - (1 - kSmoothing) ** seconds;
+    this.tickedAt = time;
     for (const tube of this.tubes.values()) {
-      tube.noteReady(place);
-      tube.putRate += kSmoothing * (Math.max(0, tube.total - tube.tickTotal) - tube.putRate);
-      tube.deleteRate += kSmoothing
-        * (Math.max(0, tube.deletes - tube.tickDeletes) - tube.deleteRate);
+      for (let i = 0; i < seconds; ++i) tube.noteReady((this.ticks + i) % kSparkLength);
+      const puts = Math.max(0, tube.total - tube.tickTotal) / seconds;
+      const deletes = Math.max(0, tube.deletes - tube.tickDeletes) / seconds;
+      tube.putRate += smoothing * (puts - tube.putRate);
+      tube.deleteRate += smoothing * (deletes - tube.deleteRate);
       tube.tickTotal = tube.total;
       tube.tickDeletes = tube.deletes;
     }
-    this.ticks += 1;
+    this.ticks += seconds;
   }
 
   #changed() {

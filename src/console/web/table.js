@@ -5,11 +5,11 @@
 // The table is one stop of the Tab key; arrows, j and k move the active row. A column is
 //   {key, title, width, priority, room, grow, numeric, text(item), hint(item), tone(item),
 //    render(td, item), sort(item), csv(item), class}
-// where `text` or `render` fills a cell, `sort` gives the value to sort by (absent: not sortable),
-// `csv` the value to export (absent: not exported), `tone` a class for the cell, and `grow` the
-// width up to which the column takes the remaining width. A column with a smaller `priority` is
-// kept longer; with `room` {priority, width}, it gets this width before columns of a larger
-// priority are shown.
+// where `text` or `render` fills a cell, `time` makes its text a time (moments.js), `sort` gives
+// the value to sort by (absent: not sortable), `csv` the value to export (absent: not exported),
+// `tone` a class for the cell, and `grow` the width up to which the column takes the remaining
+// width. A column with a smaller `priority` is kept longer; with `room` {priority, width}, it gets
+// this width before columns of a larger priority are shown.
 
 import { h, replace } from "./dom.js";
 import { downloadCsv } from "./csv.js";
@@ -131,14 +131,19 @@ export class VirtualTable {
   #resized() {
     const below = this.toolbar ? `${this.toolbar.offsetHeight}px` : "0px";
     this.element.style.setProperty("--toolbar-height", below);
-    this.rowHeight = parseFloat(getComputedStyle(this.element).getPropertyValue("--row-height"));
+    this.rowHeight = this.#readRowHeight();
     this.#fit();
+  }
+
+  #readRowHeight() {
+    return parseFloat(getComputedStyle(this.element).getPropertyValue("--row-height"));
   }
 
   // Chooses the columns that fit.
   #fit() {
     const width = this.element.clientWidth - (this.selectable ? kCheckWidth : 0);
     if (width <= 0) return;
+    this.rowHeight ??= this.#readRowHeight();
     let used = 0;
     const widths = new Map();
     const wishes = this.columns.flatMap((column) => [column, column.room].filter(Boolean)
@@ -271,8 +276,10 @@ export class VirtualTable {
     for (const column of this.shown) {
       const td = h("td", { class: `${column.numeric ? "numeric " : ""}${column.class ?? ""}`,
         "data-column": column.key });
+      const box = column.time ? h("span", { class: "time" }) : td;
+      if (box !== td) td.append(box);
       tr.append(td);
-      row.cells.push({ td, text: null, hint: null, tone: "" });
+      row.cells.push({ td, box, text: null, hint: null, tone: "" });
     }
     return row;
   }
@@ -308,6 +315,36 @@ export class VirtualTable {
     this.render();
     if (focus) this.table.focus({ preventScroll: true });
     if (!quiet) this.onActive?.(this.activeItem);
+  }
+
+  // The row below the head: {key, index, offset, scroll}, where `offset` is how far its top is
+  // below that of the window, and `scroll` how far the page is scrolled.
+  rowAtTop() {
+    const height = this.rowHeight;
+    const { top } = this.body.getBoundingClientRect();
+    const head = this.headRow.firstElementChild.getBoundingClientRect().bottom;
+    const index = Math.max(0, Math.min(Math.ceil((head - top) / height), this.rows.length - 1));
+    return { key: this.rows[index] && this.keyOf(this.rows[index]), index,
+      offset: top + index * height, scroll: scrollY };
+  }
+
+  // Scrolls back to the row that rowAtTop() returned, or to its index if no row has its key.
+  scrollToRow({ key, index, offset, scroll }) {
+    if (scroll === 0) return;
+    const found = this.rows.findIndex((row) => this.keyOf(row) === key);
+    const { top } = this.body.getBoundingClientRect();
+    scrollBy(0, top + (found < 0 ? index : found) * this.rowHeight - offset);
+    this.render();
+  }
+
+  // Makes this row the active one, without scrolling; nothing if no row has this key.
+  activateKey(key) {
+    const index = key === null ? -1 : this.rows.findIndex((row) => this.keyOf(row) === key);
+    if (index < 0) return;
+    this.activeIndex = index;
+    this.activeKey = key;
+    this.render();
+    this.onActive?.(this.activeItem);
   }
 
   // Called when another part of the window may be covered.
@@ -451,7 +488,7 @@ function fillCell(cell, column, item) {
   const text = column.text(item);
   if (text !== cell.text) {
     cell.text = text;
-    cell.td.textContent = text;
+    cell.box.textContent = text;
   }
   const tone = column.tone?.(item) ?? "";
   if (tone !== cell.tone) {

@@ -7,6 +7,8 @@ import { BodyView, decodeText, snippet } from "./body.js";
 import { h, iconButton, replace, setText } from "./dom.js";
 import { bytes, date, duration, number, plural, visible } from "./format.js";
 import { deleteJobs, kickJobs, moveJobs, reprioritizeJobs } from "./job-actions.js";
+import { momentsShown, onMoments, withMoment } from "./moments.js";
+import { keepPlace, takePlace } from "./place.js";
 import { Poller } from "./poller.js";
 import { actionButton, refusal } from "./rights.js";
 import { go, jobLink, setQuery, tubeLink } from "./router.js";
@@ -30,13 +32,20 @@ function numeric(key, title, priority, width) {
     tone: zeroTone(key), sort: (job) => job[key], csv: (job) => job[key] };
 }
 
-function timed(key, title, priority, width, hint) {
-  return { ...numeric(key, title, priority, width), text: (job) => duration(job[key]), hint };
+function timed(key, title, priority, width) {
+  return { ...numeric(key, title, priority, width), text: (job) => duration(job[key]) };
 }
 
-const putAt = (job) => `Put ${date(store.now() - job.age * 1000)}`;
-const endsAt = (job) => (job["time-left"] > 0
-  ? `Ends ${date(store.now() + job["time-left"] * 1000)}` : null);
+// `moment(job)`: that of the time, in ms; null: the time means no moment.
+function momentColumn(key, title, priority, word, moment) {
+  const shown = momentsShown();
+  return { ...timed(key, title, priority, shown ? 216 : 108), time: true,
+    text: (job) => withMoment(duration(job[key]), moment(job)),
+    hint: (job) => (moment(job) === null ? null : `${word} ${date(moment(job))}`) };
+}
+
+const putAt = (job) => store.now() - job.age * 1000;
+const endsAt = (job) => (job["time-left"] > 0 ? store.now() + job["time-left"] * 1000 : null);
 
 export class JobsPanel {
   constructor(view) {
@@ -44,11 +53,13 @@ export class JobsPanel {
     this.name = view.name;
     this.jobs = [];
     this.next = 0;
+    this.pages = 0;              // loaded by #loadMore
     this.bodies = new Bodies();
     this.wantedBodies = [];
     this.reading = 0;
     this.controller = new AbortController();
     this.#build();
+    this.offMoments = onMoments(() => this.table.setColumns(this.#columns(this.state)));
   }
 
   #build() {
@@ -70,6 +81,7 @@ export class JobsPanel {
     this.table.onRendered = (rows) => this.#wantBodies(rows);
     this.sorting = sortSelect(this.table, "by the server");
     this.auto = h("input", { type: "checkbox", "data-action": "auto", checked: true });
+    this.autoText = h("span", null, "Auto");
     this.previewButton = h("button", { type: "button", "data-action": "preview",
       onclick: () => this.#togglePreview() }, "Preview");
     this.more = h("button", { type: "button", "data-action": "more", hidden: true,
@@ -86,7 +98,7 @@ export class JobsPanel {
     this.toolbar = h("div", { class: "toolbar" }, this.search, this.readBodies,
       this.sorting.element, this.count, h("span", { class: "spring" }),
       h("label", { class: "check-label", title: "Load the list again every 3 seconds" },
-        this.auto, "Auto"),
+        this.auto, this.autoText),
       this.previewButton,
       h("button", { type: "button", "data-action": "csv", onclick: () =>
         this.table.exportCsv(`jobs-${this.name}-${this.state}`) }, "CSV"),
@@ -127,8 +139,8 @@ export class JobsPanel {
       several && { key: "state", title: "State", width: 84, priority: 1,
         text: (job) => job.state, sort: (job) => job.state, csv: (job) => job.state },
       numeric("pri", "Pri", 3, 84),
-      timed("age", "Age", 2, 108, putAt),
-      timeLeft && timed("time-left", "Time left", 2.5, 108, endsAt),
+      momentColumn("age", "Age", 2, "Put", putAt),
+      timeLeft && momentColumn("time-left", "Time left", 2.5, "Ends", endsAt),
       numeric("reserves", "Reserves", 5, 88),
       numeric("timeouts", "Timeouts", 6, 88),
       numeric("releases", "Releases", 7, 88),
@@ -155,6 +167,7 @@ export class JobsPanel {
   }
 
   route(query) {
+    this.routed = query;
     const state = kStates.includes(query.state) ? query.state : this.#firstState();
     this.query = query.q ?? "";
     if (this.search.value !== this.query) this.search.value = this.query;
@@ -162,6 +175,7 @@ export class JobsPanel {
     if (state !== this.state) this.#openState(state);
     this.sorting.set(this.table.sortKey, this.table.order);
     this.#show();
+    if (this.place) this.#restoreScroll();
   }
 
   // If no job is ready, an operator most often looks for buried jobs.
@@ -187,8 +201,36 @@ export class JobsPanel {
     this.sorting.element.replaceWith(sorting.element);
     this.sorting = sorting;
     this.poller?.stop();
+    this.#returnTo(takePlace(this.name, state));
     this.poller = new Poller((signal) => this.#reload(signal), kRefreshMs);
     this.tick();
+  }
+
+  // --- the place, for the way back from a job
+
+  #returnTo(place) {
+    if (!place) return;
+    this.jobs = place.jobs;
+    this.next = place.next;
+    this.bodies = place.bodies;
+    this.auto.checked = this.mustReload = place.auto;
+    this.loaded = true;
+    this.place = place;
+  }
+
+  // The rows are in the table, in their order.
+  #restoreScroll() {
+    const { place } = this;
+    this.place = null;
+    this.table.scrollToRow(place.top);
+    this.table.activateKey(place.active);
+  }
+
+  #keepPlace() {
+    if (!this.loaded || this.jobs.length === 0) return;
+    keepPlace({ tube: this.name, state: this.state, hash: tubeLink(this.name, this.routed),
+      jobs: this.jobs, next: this.next, bodies: this.bodies, auto: this.auto.checked,
+      top: this.table.rowAtTop(), active: this.table.activeKey, stats: this.view.stats });
   }
 
   tick() {
@@ -208,9 +250,10 @@ export class JobsPanel {
   async #page(from, limit, signal) {
     const jobs = [];
     let next = from;
-    for (let round = 0; round < kMostRounds && jobs.length < limit; ++round) {
-      const answer = await get(path`/tubes/${this.name}/jobs`,
-        { state: this.state, from: next, limit: limit - jobs.length }, signal);
+    const most = kMostRounds + Math.ceil(limit / kMostPage);
+    for (let round = 0; round < most && jobs.length < limit; ++round) {
+      const answer = await get(path`/tubes/${this.name}/jobs`, { state: this.state, from: next,
+        limit: Math.min(kMostPage, limit - jobs.length) }, signal);
       jobs.push(...answer.jobs);
       next = answer.next;
       if (next === 0) break;
@@ -219,14 +262,19 @@ export class JobsPanel {
   }
 
   async #reload(signal) {
-    if (this.loaded && !this.mustReload && (!this.auto.checked || this.jobs.length > kMostPage)) {
-      return;
-    }
+    const isAuto = this.auto.checked && this.jobs.length <= kMostPage;
+    if (this.loaded && !this.mustReload && !isAuto) return;
+    const { mustReload, pages } = this;
     this.mustReload = false;
-    const limit = Math.min(kMostPage, Math.max(kPage, this.jobs.length));
+    const limit = Math.max(kPage, this.jobs.length);
     try {
       const { jobs, next } = await this.#page(0, limit, signal);
-      if (signal.aborted || (this.loadingMore && this.loaded)) return;
+      if (signal.aborted) return;
+      // More rows were loaded in the meantime, or are being loaded, than this answer has.
+      if (this.loaded && (this.loadingMore || pages !== this.pages)) {
+        this.mustReload ||= mustReload;
+        return;
+      }
       this.jobs = jobs;
       this.next = next;
       this.loaded = true;
@@ -247,13 +295,17 @@ export class JobsPanel {
 
   async #loadMore(limit) {
     if (this.loadingMore) return;
+    const { state } = this;
     this.loadingMore = true;
     this.more.disabled = this.muchMore.disabled = true;
     try {
       const { jobs, next } = await this.#page(this.next, limit, this.controller.signal);
-      const known = new Set(this.jobs.map((job) => job.id));
-      this.jobs = [...this.jobs, ...jobs.filter((job) => !known.has(job.id))];
-      this.next = next;
+      if (state === this.state) {
+        const known = new Set(this.jobs.map((job) => job.id));
+        this.jobs = [...this.jobs, ...jobs.filter((job) => !known.has(job.id))];
+        this.next = next;
+        this.pages += 1;
+      }
     } catch (error) {
       if (!this.controller.signal.aborted) toastError(error);
     }
@@ -283,6 +335,9 @@ export class JobsPanel {
     }
     this.table.setRows(rows, { keepOrder });
     this.more.hidden = this.muchMore.hidden = this.next === 0;
+    const isLong = this.jobs.length > kMostPage;
+    this.auto.disabled = isLong;
+    setText(this.autoText, isLong ? `Auto: off above ${number(kMostPage)} rows` : "Auto");
     const loadedText = `${plural(this.jobs.length, "job")} loaded`;
     setText(this.count, !this.loaded ? "" : wanted ? `${number(rows.length)} of ${loadedText}`
       : `${loadedText}${this.next ? "" : ", all"}`);
@@ -404,6 +459,8 @@ export class JobsPanel {
   }
 
   leave() {
+    this.#keepPlace();
+    this.offMoments();
     this.poller?.stop();
     this.controller.abort();
     clearTimeout(this.bodyTimer);

@@ -39,7 +39,7 @@ export class PolicyPanel {
   }
 
   async #load() {
-    const reason = refusal("admin");
+    const reason = refusal("inspect");
     try {
       this.#show(await get(path`/tubes/${this.name}/policy`));
     } catch (error) {

@@ -1,6 +1,8 @@
-// The form that puts a job into a tube, once or many times.
+// The form that puts a job into a tube, once or many times. It keeps its text until the job has been
+// put, even while another view or the sign-in form is shown.
 
 import { path, send } from "./api.js";
+import { decodeText } from "./body.js";
 import { formElement } from "./dialog.js";
 import { h, replace, setText } from "./dom.js";
 import { number, plural, visible } from "./format.js";
@@ -11,6 +13,45 @@ import { runEach } from "./tasks.js";
 
 const kEncoder = new TextEncoder();
 const kMost = "4294967295";
+const kMostDrafts = 8;
+
+export const kMostEdited = 2 ** 20;   // bytes of a body
+
+const drafts = new Map();   // by the name of the tube: {values, note}, the newest last
+
+function keepDraft(name, draft) {
+  drafts.delete(name);
+  drafts.set(name, draft);
+  if (drafts.size > kMostDrafts) drafts.delete(drafts.keys().next().value);
+}
+
+export function forgetDrafts() {
+  drafts.clear();
+}
+
+// The tags of a job as its put had them.
+function tagsOf(job) {
+  const words = [["idp", "idempotency-key", "idempotency-ttl"],
+    ["con", "concurrency-key", "concurrency-limit"], ["grp", "group"], ["aft", "after-group"],
+    ["max", "max-attempts", "dead"], ["ttl", "ttl"]];
+  return words.filter(([, key]) => job[key] !== undefined)
+    .map(([word, key, more]) => `${word}:${job[key]}${job[more] ? `:${job[more]}` : ""}`).join(" ");
+}
+
+// Fills the form of the job's tube from the lines of stats-job and its body, which is undefined if
+// it has more than kMostEdited bytes. Throws if the body cannot be edited as text.
+export function draftFromJob(job, data) {
+  if (!data || data.length > kMostEdited) {
+    throw new Error(`A body of more than ${number(kMostEdited)} bytes cannot be edited here.`);
+  }
+  const text = decodeText(data);
+  if (text === null) throw new Error("The body is no text (UTF-8): it cannot be edited here.");
+  const lines = text.includes("\r") ? " Its line ends CR LF become LF." : "";
+  keepDraft(job.tube, {
+    values: { body: text, pri: String(job.pri), ttr: String(job.ttr), tags: tagsOf(job),
+      delay: String(job.state === "delayed" ? job.delay : 0) },
+    note: `Filled from job ${job.id}, which stays as it is.${lines}` });
+}
 
 export class PutPanel {
   constructor(name, onDone) {
@@ -41,9 +82,29 @@ export class PutPanel {
       submit: (values) => this.#put(values) });
     form.classList.add("put-form");
     this.inputs = inputs;
-    inputs.body.addEventListener("input", () => this.#showSize());
+    this.note = h("p", { class: "help", "data-note": "", role: "status", hidden: true });
+    this.#fill(drafts.get(name));
+    form.addEventListener("input", () => this.#keep());
     this.#showSize();
-    this.element = h("div", { class: "panel" }, form);
+    this.element = h("div", { class: "panel" }, this.note, form);
+  }
+
+  #fill(draft) {
+    if (!draft) return;
+    for (const [name, value] of Object.entries(draft.values)) {
+      const input = this.inputs[name];
+      if (input.type === "checkbox") input.checked = value;
+      else input.value = value;
+    }
+    setText(this.note, draft.note);
+    this.note.hidden = draft.note === "";
+  }
+
+  #keep() {
+    const values = Object.fromEntries(Object.entries(this.inputs).map(([name, input]) =>
+      [name, input.type === "checkbox" ? input.checked : input.value]));
+    keepDraft(this.name, { values, note: this.note.textContent });
+    this.#showSize();
   }
 
   #showSize() {
@@ -73,10 +134,16 @@ export class PutPanel {
     if (repeat > 1) {
       runEach({ label: `Put into ${visible(this.name)}`, items: repeat, done: "put",
         nameOf: (index) => `put ${index + 1}`,
-        work: (index, signal) => this.#request(values, index, signal) }).then(this.onDone);
+        work: (index, signal) => this.#request(values, index, signal) }).then((succeeded) => {
+        if (succeeded === repeat) drafts.delete(this.name);
+        this.onDone();
+      });
       return;
     }
     const { id, state } = await this.#request(values, 0);
+    drafts.delete(this.name);
+    setText(this.note, "");
+    this.note.hidden = true;
     replace(this.result, state ? "No job was added: its unique key is that of " : "Put as ",
       h("a", { href: jobLink(id) }, `job ${id}`), state ? ` (${state.toLowerCase()}).` : ".");
     this.onDone();

@@ -3,6 +3,7 @@
 import { ApiError, detailOf, get } from "./api.js";
 import { h, setText } from "./dom.js";
 import { date, duration, number, plural, visible } from "./format.js";
+import { momentsShown, onMoments, withMoment } from "./moments.js";
 import { Poller } from "./poller.js";
 import { setQuery } from "./router.js";
 import { store } from "./store.js";
@@ -11,17 +12,20 @@ import { VirtualTable, sortSelect, zeroTone } from "./table.js";
 const kEveryMs = 5000;
 const kPage = 1000;
 
-function text(key, title, priority, width, grow, shown = String) {
-  const value = (client) => shown(client[key] ?? "");
+function text(key, title, priority, width, grow, shown = (value) => String(value)) {
+  const value = (client) => shown(client[key] ?? "", client);
   return { key, title, priority, width, grow, class: "clip",
     text: (client) => visible(value(client)),
     hint: (client) => visible(value(client)) || null, sort: value, csv: value };
 }
 
-const kColumns = [
+const sentAt = (client) => store.now() - client.idle * 1000;
+
+const columns = () => [
   { key: "id", title: "Id", width: 80, priority: 1, numeric: true, text: (client) =>
     String(client.id), sort: (client) => client.id, csv: (client) => client.id },
-  text("address", "Address", 0, 150, 260),
+  text("address", "Address", 0, 150, 260, (address, client) =>
+    client["tls-name"] ? `${address} (${client["tls-name"]})` : String(address)),
   text("role", "Role", 5, 100),
   text("used", "Uses", 4, 130),
   text("watched", "Watches", 3.5, 200, 1400, (names) => String(names).replaceAll(",", ", ")),
@@ -32,9 +36,9 @@ const kColumns = [
   { key: "held", title: "Held jobs", width: 92, priority: 2, numeric: true,
     text: (client) => number(client.held), tone: zeroTone("held"), sort: (client) => client.held,
     csv: (client) => client.held },
-  { key: "idle", title: "Idle", width: 108, priority: 3, numeric: true,
-    text: (client) => duration(client.idle),
-    hint: (client) => `Last sent something ${date(store.now() - client.idle * 1000)}`,
+  { key: "idle", title: "Idle", width: momentsShown() ? 216 : 108, priority: 3, numeric: true,
+    time: true, text: (client) => withMoment(duration(client.idle), sentAt(client)),
+    hint: (client) => `Last sent something ${date(sentAt(client))}`,
     sort: (client) => client.idle, csv: (client) => client.idle },
 ];
 
@@ -48,7 +52,7 @@ export class ClientsView {
       oninput: () => setQuery({ q: this.search.value }) });
     this.count = h("span", { class: "muted", "data-count": "", role: "status" });
     this.auto = h("input", { type: "checkbox", checked: true, "data-action": "auto" });
-    this.table = new VirtualTable({ name: "clients", label: "Clients", columns: kColumns,
+    this.table = new VirtualTable({ name: "clients", label: "Clients", columns: columns(),
       keyOf: (client) => client.id, onSort: (sort, order) => setQuery({ sort, order }),
       empty: "Loading." });
     this.sorting = sortSelect(this.table);
@@ -60,6 +64,7 @@ export class ClientsView {
         onclick: () => this.table.exportCsv("clients") }, "CSV"));
     this.table.below(toolbar);
     this.element = h("div", { class: "view-table" }, toolbar, this.table.element);
+    this.offMoments = onMoments(() => this.table.setColumns(columns()));
     this.poller = new Poller((signal) => this.#load(signal), kEveryMs);
   }
 
@@ -96,7 +101,7 @@ export class ClientsView {
   #show(keepOrder) {
     const wanted = this.query.toLowerCase();
     const matches = (client) => [client.id, client.address, client.role, client.used,
-      client.watched].some((value) => String(value ?? "").toLowerCase().includes(wanted));
+      client.watched, client["tls-name"]].some((value) => String(value ?? "").toLowerCase().includes(wanted));
     const found = wanted === "" ? this.clients : this.clients.filter(matches);
     this.table.setRows(keepOrder ? found : this.table.sorted(found), { keepOrder });
     setText(this.count, !this.loaded ? "" : wanted ? `${number(found.length)} of ${plural(
@@ -114,6 +119,7 @@ export class ClientsView {
 
   leave() {
     this.poller.stop();
+    this.offMoments();
     this.table.destroy();
   }
 }

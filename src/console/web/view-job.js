@@ -3,26 +3,29 @@
 
 import { ApiError, del, detailOf, get, jobBody, path, post } from "./api.js";
 import { BodyView } from "./body.js";
+import { copyButton } from "./copy.js";
 import { setCrumbs } from "./crumbs.js";
 import { askForm, openDialog } from "./dialog.js";
 import { h, replace, setText } from "./dom.js";
 import { bytes, date, duration, number, visible } from "./format.js";
 import { dropHold, extendHold, hold, holdOf } from "./holds.js";
 import { deleteJobs, forceDeleteJob, kickJobs, moveJobs, reprioritizeJobs } from "./job-actions.js";
+import { onMoments, withMoment } from "./moments.js";
+import { placeIn } from "./place.js";
 import { Poller } from "./poller.js";
 import { actionButton } from "./rights.js";
-import { link, tubeLink } from "./router.js";
+import { go, link, tubeLink } from "./router.js";
 import { store } from "./store.js";
 import { toast, toastError } from "./toast.js";
+import { draftFromJob, kMostEdited } from "./tube-put.js";
 import { numberPairs } from "./tube-times.js";
 
 const kEveryMs = 2000;
 const kMostBody = 4 * 2 ** 20;   // larger bodies are read only on request
 
-const kShown = {
-  pri: number, age: duration, delay: duration, ttr: duration, "time-left": duration,
-  "idempotency-ttl": duration, ttl: duration,
-};
+const kTimes = ["age", "time-left"];
+const kShown = { pri: number, delay: duration, ttr: duration, "idempotency-ttl": duration,
+  ttl: duration };
 
 export class JobView {
   constructor([, id]) {
@@ -44,13 +47,14 @@ export class JobView {
           h("h2", { id: "job-body" }, "Body"), this.bodyView.element)));
     this.poller = new Poller((signal) => this.#load(signal), kEveryMs);
     this.clock = setInterval(() => this.#showHeld(), 500);
+    this.offMoments = onMoments(() => this.#show());
   }
 
   async #load(signal) {
     try {
       this.stats = await get(path`/jobs/${this.id}`, null, signal);
       const { tube } = this.stats;
-      setCrumbs([...this.crumbs, [visible(tube), tubeLink(tube)]]);
+      setCrumbs([...this.crumbs, [visible(tube), placeIn(tube) || tubeLink(tube)]]);
       this.notice.hidden = true;
       if (!this.bodyRead) this.#readBody(signal);
     } catch (error) {
@@ -86,34 +90,59 @@ export class JobView {
 
   #show() {
     const { stats } = this;
-    if (stats) {
-      replace(this.facts, Object.entries(stats).map(([key, value]) =>
-        h("div", { "data-key": key }, h("dt", null, key), this.#value(key, value))));
-    }
+    if (stats) this.#showFacts(stats);
     this.#showActions();
     this.#showHeld();
   }
 
-  #value(key, value) {
-    if (key === "tube" || key === "dead-from") {
-      return h("dd", null, h("a", { href: tubeLink(value) }, visible(value)));
+  // Values are changed in place: a button among them keeps the focus.
+  #showFacts(stats) {
+    const entries = Object.entries(stats);
+    const keys = entries.map(([key]) => key).join();
+    if (this.shownKeys !== keys) {
+      this.shownKeys = keys;
+      this.shown = {};
+      replace(this.facts, entries.map(([key]) => h("div", { "data-key": key },
+        h("dt", null, key), this.shown[key] = h("dd"))));
     }
-    if (key === "group" || key === "after-group") {
-      return h("dd", null, h("button", { type: "button", "data-action": "show-group",
-        onclick: () => showGroup(value) }, visible(value)));
-    }
-    if (key === "state") {
-      return h("dd", null, h("span", { class: `chip state-${value}` }, value));
-    }
-    const shown = kShown[key] && typeof value === "number" ? kShown[key](value)
-      : typeof value === "number" && key !== "id" ? number(value) : visible(String(value));
-    return h("dd", { title: this.#moment(key, value) }, shown);
+    for (const [key, value] of entries) this.#showValue(this.shown[key], key, value);
   }
 
-  #moment(key, value) {
-    if (key === "age") return `Put ${date(store.now() - value * 1000)}`;
-    if (key === "time-left" && value > 0) return `Ends ${date(store.now() + value * 1000)}`;
-    return kShown[key] ? number(value) : null;
+  #showValue(dd, key, value) {
+    if (kTimes.includes(key)) {
+      const moment = this.#momentOf(key, value);
+      dd.className = "time";
+      dd.title = moment === null ? number(value)
+        : `${key === "age" ? "Put" : "Ends"} ${date(moment)}`;
+      setText(dd, withMoment(duration(value), moment));
+      return;
+    }
+    if (dd.dataset.value === String(value)) return;
+    dd.dataset.value = value;
+    replace(dd, this.#content(key, value));
+    if (kShown[key]) dd.title = number(value);
+  }
+
+  #content(key, value) {
+    if (key === "id") {
+      return [String(value), " ", copyButton("the id", "copy-id", () => String(value))];
+    }
+    if (key === "tube" || key === "dead-from") {
+      return h("a", { href: tubeLink(value) }, visible(value));
+    }
+    if (key === "group" || key === "after-group") {
+      return h("button", { type: "button", "data-action": "show-group",
+        onclick: () => showGroup(value) }, visible(value));
+    }
+    if (key === "state") return h("span", { class: `chip state-${value}` }, value);
+    if (typeof value !== "number") return visible(String(value));
+    return (kShown[key] ?? number)(value);
+  }
+
+  // In ms; null: the time means no moment.
+  #momentOf(key, value) {
+    if (key === "age") return store.now() - value * 1000;
+    return value > 0 ? store.now() + value * 1000 : null;
   }
 
   #showActions() {
@@ -135,10 +164,24 @@ export class JobView {
         onclick: () => reprioritizeJobs(ids, refresh, this.stats.pri) }),
       free && actionButton("admin", "Move…", { "data-action": "move",
         onclick: () => moveJobs(ids, refresh) }),
+      this.stats && actionButton("produce", "Edit and put again…", { "data-action": "put-again",
+        title: "Fill the form of a put from this job, which stays as it is",
+        onclick: () => this.#putAgain() }),
       free && actionButton("work", "Delete…", { "data-action": "delete", class: "danger",
         onclick: () => deleteJobs(ids, refresh) }),
       elsewhere && actionButton("admin", "Delete by force…", { "data-action": "delete-force",
         class: "danger", onclick: () => forceDeleteJob(this.id, refresh) }));
+  }
+
+  async #putAgain() {
+    try {
+      const known = this.bodyView.id === this.id ? this.bodyView.data : null;
+      const data = known ?? (await jobBody(this.id, undefined, kMostEdited)).data;
+      draftFromJob(this.stats, data);
+      go(tubeLink(this.stats.tube, { view: "put" }));
+    } catch (error) {
+      toastError(error, this.title);
+    }
   }
 
   // --- the reservation
@@ -164,7 +207,7 @@ export class JobView {
     }
     if (this.held.hidden || this.heldToken !== held.token) this.#buildHeld(held);
     const left = Math.max(0, Math.ceil((held.until - Date.now()) / 1000));
-    setText(this.countdown, duration(left));
+    setText(this.countdown, withMoment(duration(left), held.until));
     this.countdown.title = `Ends ${date(held.until)}`;
     this.bar.value = left;
     this.held.classList.toggle("attention", left <= 5);
@@ -173,7 +216,7 @@ export class JobView {
   #buildHeld({ token }) {
     this.heldToken = token;
     this.held.hidden = false;
-    this.countdown = h("strong", { "data-value": "ttr-left", role: "timer" });
+    this.countdown = h("strong", { "data-value": "ttr-left", role: "timer", class: "time" });
     this.bar = h("progress", { max: String(this.stats?.ttr || 60), "aria-label": "TTR left" });
     const button = (label, action, onclick, kind) => h("button", { type: "button", class: kind,
       "data-action": action, onclick }, label);
@@ -236,7 +279,8 @@ export class JobView {
   }
 
   up() {
-    return this.stats ? tubeLink(this.stats.tube) : link(["tubes"]);
+    if (!this.stats) return link(["tubes"]);
+    return placeIn(this.stats.tube) || tubeLink(this.stats.tube);
   }
 
   refresh() {
@@ -246,6 +290,7 @@ export class JobView {
   leave() {
     this.poller.stop();
     clearInterval(this.clock);
+    this.offMoments();
   }
 }
 

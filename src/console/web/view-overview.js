@@ -1,9 +1,11 @@
 // The overview: numbers of the server, alerts, and charts.
 
-import { alerts } from "./alerts.js";
+import { alerts, thresholds } from "./alerts.js";
 import { Chart } from "./chart.js";
 import { h, replace, setText } from "./dom.js";
 import { bytes, date, duration, number, percent, plural, rate, visible } from "./format.js";
+import { kDay, kGap, MinuteHistory } from "./minutes.js";
+import { onMoments, withMoment } from "./moments.js";
 import { setQuery, tubeLink } from "./router.js";
 import { store } from "./store.js";
 
@@ -12,6 +14,7 @@ const kRanges = {
   "5m": { label: "5 min", length: 5 * kMinute, step: 1000 },
   "15m": { label: "15 min", length: 15 * kMinute, step: 2000 },
   "1h": { label: "1 h", length: 60 * kMinute, step: 5000 },
+  day: { label: "24 h", length: kDay, step: kMinute, gap: kGap },
   all: { label: "All", length: 24 * 60 * kMinute, step: 60_000 },
 };
 const kMostAlerts = 8;
@@ -36,6 +39,26 @@ function tile([key, label, unit]) {
   return { element, value, note, meter };
 }
 
+function thresholdsElement() {
+  const list = h("dl");
+  return h("details", { class: "thresholds", ontoggle: () => {
+    if (!list.firstChild) {
+      replace(list, thresholds().map(([name, text]) => [h("dt", null, name), h("dd", null, text)]));
+    }
+  } }, h("summary", null, "What is listed here"), list);
+}
+
+// The links to the first tubes of an alert about many.
+function nameTubes(box, tubes) {
+  const key = JSON.stringify(tubes);
+  if (box.dataset.tubes === key) return;
+  box.dataset.tubes = key;
+  box.className = "alert-tubes";
+  box.hidden = tubes.length === 0;
+  replace(box, tubes.length > 0 && "The largest: ", tubes.map(({ name, link }, i) => [i > 0 && ", ",
+    h("a", { href: link }, visible(name))]));
+}
+
 export class OverviewView {
   title = "Overview";
   live = true;
@@ -46,11 +69,14 @@ export class OverviewView {
     this.moreAlerts = h("button", { type: "button", hidden: true, "data-action": "more-alerts",
       onclick: () => this.#toggleAlerts() });
     this.charts = this.#charts();
+    this.tiles.oldest.value.classList.add("time");
+    this.offMoments = onMoments(() => this.tick());
     this.rangeButtons = Object.entries(kRanges).map(([key, { label }]) => h("button", {
       type: "button", "data-range": key, onclick: () => setQuery({ range: key }) }, label));
     this.element = h("div", { class: "overview" },
       h("section", { class: "panel", "aria-labelledby": "alerts-title" },
-        h("h2", { id: "alerts-title" }, "Attention"), this.alertList, this.moreAlerts),
+        h("h2", { id: "alerts-title" }, "Attention"), this.alertList, this.moreAlerts,
+        thresholdsElement()),
       h("section", { "aria-label": "Numbers" },
         h("dl", { class: "tiles" }, Object.values(this.tiles).map(({ element }) => element))),
       h("section", { "aria-labelledby": "charts-title" },
@@ -86,8 +112,16 @@ export class OverviewView {
     for (const button of this.rangeButtons) {
       button.setAttribute("aria-pressed", String(button.dataset.range === this.range));
     }
+    this.#loadDay(this.range === "day");
     this.chartsAt = 0;
     this.tick();
+  }
+
+  // The history of the day is loaded only while it is shown.
+  #loadDay(shown) {
+    if (shown === Boolean(this.day)) return;
+    this.day?.stop();
+    this.day = shown ? new MinuteHistory(undefined, () => this.refresh()) : null;
   }
 
   tick() {
@@ -129,8 +163,9 @@ export class OverviewView {
   }
 
   #oldest(oldest) {
-    this.#set("oldest", oldest ? duration(oldest.age) : "–");
-    this.tiles.oldest.value.title = oldest ? `Put ${date(store.now() - oldest.age * 1000)}` : "";
+    const put = oldest ? store.now() - oldest.age * 1000 : null;
+    this.#set("oldest", oldest ? withMoment(duration(oldest.age), put) : "–");
+    this.tiles.oldest.value.title = oldest ? `Put ${date(put)}` : "";
     const note = this.tiles.oldest.note;
     const name = oldest?.tube ?? "";
     if (note.dataset.tube === name) return;
@@ -164,7 +199,7 @@ export class OverviewView {
     this.alertList.querySelector(".calm")?.remove();
     while (items.length > list.length) items[items.length - 1].remove();
     list.forEach((alert, i) => {
-      if (!items[i]) this.alertList.append(h("li", null, h("a")));
+      if (!items[i]) this.alertList.append(h("li", null, h("a"), h("span")));
       const item = items[i];
       if (item.className !== `alert alert-${alert.level}`) {
         item.className = `alert alert-${alert.level}`;
@@ -174,22 +209,23 @@ export class OverviewView {
       const target = alert.link();
       if (anchor.getAttribute("href") !== target) anchor.href = target;
       setText(anchor, alert.text());
+      nameTubes(item.lastChild, alert.tubes ?? []);
     });
   }
 
   // Draws each chart in a task of its own, to keep each task short.
   #showCharts() {
-    const { length, step } = kRanges[this.range];
+    const { length, step, gap } = kRanges[this.range];
     const now = store.server.time;
     if (now - this.chartsAt < step - 500) return;
     this.chartsAt = now;
-    const samples = store.samples.last(length, step);
+    const samples = this.day ? this.day.samples ?? [] : store.samples.last(length, step);
     if (samples.length === 0) return;
     const first = Math.min(samples[0].time, now - 60_000);
     const window = [Math.max(now - length, this.range === "all" ? first : 0), now];
     this.charts.forEach((chart, i) => {
-      setTimeout(() => chart.destroyed || chart.update(samples, Math.max(15_000, 3 * step), window),
-        i * 30);
+      setTimeout(() => chart.destroyed || chart.update(samples, gap ?? Math.max(15_000, 3 * step),
+        window), i * 30);
     });
   }
 
@@ -199,6 +235,8 @@ export class OverviewView {
   }
 
   leave() {
+    this.#loadDay(false);
+    this.offMoments();
     this.charts.forEach((chart) => chart.destroy());
   }
 }

@@ -4,6 +4,8 @@ import { del, detailOf, get, post } from "./api.js";
 import { confirmAction } from "./dialog.js";
 import { h, replace, setText } from "./dom.js";
 import { date, duration, number, visible } from "./format.js";
+import { serverName } from "./identity.js";
+import { onMoments, withMoment } from "./moments.js";
 import { Poller } from "./poller.js";
 import { actionButton, currentAccess, refusal, settingsRefusal } from "./rights.js";
 import { setQuery } from "./router.js";
@@ -47,6 +49,7 @@ export class ServerView {
         h("h2", { id: "capabilities-title" }, "Capabilities"), this.capabilities));
     this.settings = [];
     this.poller = new Poller((signal) => this.#load(signal), kEveryMs);
+    this.offMoments = onMoments(() => this.#show());
     this.#loadOnce();
   }
 
@@ -95,15 +98,17 @@ export class ServerView {
     if (!stats) return;
     const access = currentAccess();
     const started = store.now() - stats.uptime * 1000;
-    const facts = [["Version", visible(stats.version)], ["Host", visible(stats.hostname)],
-      ["Up for", duration(stats.uptime), `Since ${date(started)}`], ["Process", String(stats.pid)],
+    const facts = [["Server", serverName()], ["Version", visible(stats.version)],
+      ["Host", visible(stats.hostname)],
+      ["Up for", withMoment(duration(stats.uptime), started), `Since ${date(started)}`, "time"],
+      ["Process", String(stats.pid)],
       ["Processor time", duration(Number(stats["rusage-utime"]) + Number(stats["rusage-stime"]))],
       ["Puts", this.#draining ? "refused: draining" : "accepted"], ["HTTP API", access.api],
       ["Your role", access.role ? `${visible(access.role)}: ${(access.verbs ?? []).join(", ")}`
         : "none: everything is allowed"]];
     if (access.tubes) facts.push(["Your tubes", access.tubes.map(visible).join(", ")]);
-    replace(this.facts, facts.map(([label, value, title]) => h("div", { class: "fact" },
-      h("dt", null, label), h("dd", { title }, value))));
+    replace(this.facts, facts.map(([label, value, title, kind]) => h("div", { class: "fact" },
+      h("dt", null, label), h("dd", { title, class: kind }, value))));
     setText(this.drain, this.#draining ? "End drain mode…" : "Drain…");
     this.drain.dataset.action = this.#draining ? "undrain" : "drain";
     this.#showNumbers();
@@ -143,6 +148,7 @@ export class ServerView {
   }
 
   leave() {
+    this.offMoments();
     this.poller.stop();
   }
 }

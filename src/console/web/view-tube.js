@@ -4,12 +4,15 @@ import { ApiError, detailOf, get, path } from "./api.js";
 import { h, replace, setText } from "./dom.js";
 import { date, duration, kNone, latency, number, rate, visible } from "./format.js";
 import { isPinned, togglePin } from "./pins.js";
+import { onMoments, withMoment } from "./moments.js";
+import { statsIn } from "./place.js";
 import { Poller } from "./poller.js";
 import { actionButton } from "./rights.js";
 import { link, tubeLink } from "./router.js";
 import { store } from "./store.js";
 import { clearTube, kickTube, moveTube, pauseTube, reserveNext, resumeTube }
   from "./tube-actions.js";
+import { HistoryPanel } from "./tube-history.js";
 import { JobsPanel } from "./tube-jobs.js";
 import { PolicyPanel } from "./tube-policy.js";
 import { PutPanel } from "./tube-put.js";
@@ -17,7 +20,7 @@ import { NumbersPanel, TimesPanel } from "./tube-times.js";
 
 const kEveryMs = 3000;
 const kTabs = { jobs: "Jobs", put: "Put a job", policy: "Policy", times: "Times",
-  numbers: "Numbers" };
+  history: "History", numbers: "Numbers" };
 
 export class TubeView {
   live = true;
@@ -26,7 +29,7 @@ export class TubeView {
     this.name = name;
     this.title = visible(name);
     this.crumbs = [["Tubes", link(["tubes"])]];
-    this.stats = null;
+    this.stats = statsIn(name);   // as high as they were
     this.notice = h("p", { class: "notice", hidden: true, role: "status" });
     this.facts = h("dl", { class: "facts", "aria-label": "Numbers of the tube" });
     this.values = {};
@@ -35,7 +38,9 @@ export class TubeView {
     this.element = h("div", { class: "view-tube" }, this.#actions(), this.notice, this.facts,
       this.tabs, this.panelBox);
     this.#buildFacts();
+    if (this.stats) this.#showFacts();
     this.poller = new Poller((signal) => this.#load(signal), kEveryMs);
+    this.offMoments = onMoments(() => this.#showFacts());
   }
 
   #actions() {
@@ -70,7 +75,8 @@ export class TubeView {
       ["clients", "Watching / waiting / using"], ["timeouts", "Timeouts"],
       ["oldest", "Oldest ready / buried"], ["queue", "Queue time p50 / p95 / p99"],
       ["processing", "Processing time p50 / p95 / p99"], ["pause", "Pause"]]) {
-      this.values[key] = h("dd", { "data-value": key }, kNone);
+      this.values[key] = h("dd", { "data-value": key,
+        class: ["oldest", "pause"].includes(key) ? "time" : null }, kNone);
       this.facts.append(h("div", { class: `fact fact-${key}` }, h("dt", null, label),
         this.values[key]));
     }
@@ -112,9 +118,9 @@ export class TubeView {
     set("clients", [of("watching", "current-watching"), of("waiting", "current-waiting"),
       of("using", "current-using")].map(number).join(" / "));
     set("timeouts", number(of("timeouts", "total-timeouts")));
-    set("oldest", stats ? `${stats["current-jobs-ready"] ? duration(stats["oldest-ready-age"])
-      : kNone} / ${stats["current-jobs-buried"] ? duration(stats["oldest-buried-age"]) : kNone}`
+    const age = (state) => (stats[`current-jobs-${state}`] ? this.#age(stats[`oldest-${state}-age`])
       : kNone);
+    set("oldest", stats ? `${age("ready")} / ${age("buried")}` : kNone);
     for (const kind of ["queue", "processing"]) {
       set(kind, stats ? ["p50", "p95", "p99"].map((part) =>
         latency(stats[`${kind}-time-${part}`])).join(" / ") : kNone);
@@ -122,12 +128,17 @@ export class TubeView {
     this.values.oldest.title = stats ? `Put ${date(store.now()
       - 1000 * Math.max(stats["oldest-ready-age"], stats["oldest-buried-age"]))}` : "";
     const left = of("pause-left", "pause-time-left") ?? 0;
-    this.values.pause.title = left > 0 ? `Ends ${date(store.now() + left * 1000)}` : "";
+    const end = store.now() + left * 1000;
+    this.values.pause.title = left > 0 ? `Ends ${date(end)}` : "";
     this.paused = left > 0;
-    set("pause", this.paused ? `${duration(left)} left` : "not paused");
+    set("pause", this.paused ? withMoment(`${duration(left)} left`, end) : "not paused");
     this.values.pause.parentNode.classList.toggle("attention", this.paused);
     setText(this.pause, this.paused ? "Resume" : "Pause…");
     this.pause.dataset.action = this.paused ? "resume" : "pause";
+  }
+
+  #age(seconds) {
+    return withMoment(duration(seconds), store.now() - seconds * 1000);
   }
 
   counts() {
@@ -157,6 +168,7 @@ export class TubeView {
     if (tab === "put") return new PutPanel(this.name, () => this.refresh());
     if (tab === "policy") return new PolicyPanel(this.name);
     if (tab === "times") return new TimesPanel(this.name);
+    if (tab === "history") return new HistoryPanel(this.name);
     if (tab === "numbers") return new NumbersPanel();
     return new JobsPanel(this);
   }
@@ -180,6 +192,7 @@ export class TubeView {
 
   leave() {
     this.poller.stop();
+    this.offMoments();
     this.panel?.leave?.();
   }
 }

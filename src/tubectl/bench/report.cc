@@ -55,9 +55,9 @@ std::string as_json(const Plan& plan, const Figures& figures) {
     latency_fields += fmt::format("{}\"{}\":{}", i > 0 ? "," : "", kLatencyColumns[i].key, value);
   }
   return fmt::format(
-      "{{\"workload\":\"{}\",\"clients\":{},\"in_flight\":{},\"body\":{},\"all\":{},\"measured\":{}"
+      "{{\"workload\":\"{}\",\"clients\":{},\"in-flight\":{},\"body\":{},\"all\":{},\"measured\":{}"
       ","
-      "\"seconds\":{:.6f},\"per_second\":{:.1f},\"latency_us\":{{{}}}}}\n",
+      "\"seconds\":{:.6f},\"per-second\":{:.1f},\"latency-us\":{{{}}}}}\n",
       name_of(plan.work), plan.clients, plan.in_flight, plan.body_bytes, figures.all,
       figures.measured, figures.seconds(), per_second(figures), latency_fields);
 }

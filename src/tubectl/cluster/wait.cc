@@ -56,7 +56,7 @@ class VoteJudge {
     }
     if (!missing_since_) missing_since_ = now;
     if (seen_) {
-      return {Kind::failed, fmt::format("{} is no member any more: it was removed, or the leader "
+      return {Kind::failed, fmt::format("{} is no longer a member: it was removed, or the leader "
                                         "changed before others knew of it",
                                         name_)};
     }
@@ -87,7 +87,7 @@ Judge until_gone(std::string name) {
       return {Kind::wait, fmt::format("{} is a member still", name)};
     if (!state.has_final_members())
       return {Kind::wait, fmt::format("the removal of {} is not committed", name)};
-    return {Kind::done, fmt::format("{} is no member any more", name)};
+    return {Kind::done, fmt::format("{} is no longer a member", name)};
   };
 }
 

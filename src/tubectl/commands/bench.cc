@@ -33,8 +33,8 @@ constexpr std::string_view kBenchFooter = R"(workloads:
   put      put jobs, which stay in the queue
   reserve  reserve and delete jobs that were put before, until all are gone
   cycle    put, reserve and delete in turn; with K in flight, K/3 jobs a batch
-  pipe     producers put, consumers wait for jobs and delete them; the latency is
-           from before the put until the consumer has the job
+  pipe     producers put, consumers wait for jobs and delete them; the latency
+           is from before the put until the consumer has the job
 
 The latency of the others is that of a command. pipe and cycle want tubes without
 jobs of others, and leave none behind. Ctrl-C ends a run early and prints what

@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <functional>
 #include <span>
+#include <variant>
 
 #include <fmt/format.h>
 
+#include "client/event_loop.h"
 #include "client/pipeline.h"
 #include "client/stats_block.h"
 #include "client/times.h"
@@ -22,14 +24,20 @@
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/capabilities.h"
+#include "tubectl/jobs/filters.h"
 #include "tubectl/jobs/ids.h"
 #include "tubectl/json.h"
+#include "tubectl/snapshot.h"
+#include "tubectl/terminal.h"
 
 namespace tubed::tubectl {
 namespace {
 
 // Number of jobs held at a time to be released or buried: small enough that no TTR expires.
 constexpr std::size_t kHeldAtOnce = 64;
+
+// A larger number of jobs of a tube is kicked in steps of this number.
+constexpr std::uint64_t kKickedAtOnce = 10'000;
 
 struct ByIdOptions {
   Server server;
@@ -39,6 +47,7 @@ struct ByIdOptions {
   std::string tube;
   bool all = false;
   std::optional<std::string> state;
+  JobFilters filters;  // with a tube
   bool force = false;
   bool json = false;
 };
@@ -60,6 +69,28 @@ struct Results {
     ++failed;
     refused(fmt::format("job {}", id), answer, not_found);
   }
+};
+
+// The work with the jobs of `ids`, in their order: how far it is, and whether a signal stopped it.
+class Steps {
+ public:
+  Steps(std::string_view subcommand, const std::vector<JobId>& ids)
+      : ids_(ids), progress_(std::string(subcommand), ids.size()) {
+    client::set_flag_on_stop_signals();
+  }
+
+  static bool stopped() { return client::stop_requested(); }
+  void show(std::size_t done) { progress_.show(done); }
+  // Returns 0, or the exit code after printing where to go on after `done` jobs.
+  int report(std::size_t done) const {
+    if (done >= ids_.size()) return 0;
+    return fail(kExitFailure, fmt::format("interrupted after {} of {} jobs; the next is {}", done,
+                                          ids_.size(), ids_[done]));
+  }
+
+ private:
+  const std::vector<JobId>& ids_;
+  Progress progress_;
 };
 
 // `what` is the JSON key of the count, such as "deleted". Returns the exit code: kExitFailure if
@@ -99,15 +130,23 @@ Result<int> for_each_id(const ByIdOptions& options, const IdAction& action) {
     if (!known || *known != 0) return known;
   }
   Results results;
-  TRY(ask_each(
-      connection, ids.value().size(),
-      [&](std::size_t i, std::string& commands) {
-        commands += fmt::format("{} {}{}\r\n", action.command, ids.value()[i], action.arguments);
+  Steps steps(action.subcommand, *ids);
+  std::size_t asked = 0;
+  std::size_t answered = 0;
+  TRY(pipelined(
+      connection,
+      [&](std::string& commands) {
+        if (asked == ids->size() || Steps::stopped()) return false;
+        commands += fmt::format("{} {}{}\r\n", action.command, (*ids)[asked++], action.arguments);
+        return true;
       },
-      [&](std::size_t i, const client::Reply& answer) {
-        results.take(ids.value()[i], answer, action.expected, action.not_found);
+      [&](const client::Reply& answer) -> Result<void> {
+        results.take((*ids)[answered++], answer, action.expected, action.not_found);
+        steps.show(answered);
+        return {};
       }));
-  return print_results(results, action.what, options.json);
+  const int code = print_results(results, action.what, options.json);
+  return std::max(code, steps.report(answered));
 }
 
 // Only the client that holds a job may release or bury it, so it is reserved first. The server
@@ -158,8 +197,9 @@ Result<int> for_each_held(const ByIdOptions& options, const HeldAction& action) 
   const auto known = demand_time(connection, action.subcommand, options.delay);
   if (!known || *known != 0) return known;
   Results results;
+  Steps steps(action.subcommand, *ids);
   std::span<const JobId> rest = ids.value();
-  while (!rest.empty()) {
+  while (!rest.empty() && !Steps::stopped()) {
     const auto batch = rest.first(std::min(rest.size(), kHeldAtOnce));
     rest = rest.subspan(batch.size());
     std::string commands;
@@ -169,8 +209,10 @@ Result<int> for_each_held(const ByIdOptions& options, const HeldAction& action) 
       const auto answer = TRY(connection.receive());
       results.take(id, answer, action.expected);
     }
+    steps.show(ids->size() - rest.size());
   }
-  return print_results(results, action.what, options.json);
+  const int code = print_results(results, action.what, options.json);
+  return std::max(code, steps.report(ids->size() - rest.size()));
 }
 
 Result<int> run_release(const ByIdOptions& options) {
@@ -214,6 +256,94 @@ Result<int> prepare_kick(client::Connection& connection, const ByIdOptions& opti
   return demand(connection, fmt::format("use {}", options.tube), "USING");
 }
 
+// Kicks at most `bound` jobs of the tube that match the filters: it lists them, a page at a time,
+// and kicks them by their ids.
+Result<std::uint64_t> kick_found(client::Connection& connection, const ByIdOptions& options,
+                                 std::uint64_t bound, client::Reply& refusal) {
+  std::string state = options.state.value_or("");
+  if (state.empty()) {
+    const auto counts = TRY(take_snapshot(connection, {options.tube}));
+    const TubeCounts* const tube = counts.find(options.tube);
+    state = tube != nullptr && tube->buried > 0 ? "buried" : "delayed";
+  }
+  client::set_flag_on_stop_signals();
+  ListedJobs found(connection, options.tube, state, options.filters);
+  std::uint64_t kicked = 0;
+  for (std::uint64_t left = bound; left > 0 && refusal.line.empty();) {
+    const auto jobs = TRY(found.next(left));
+    if (jobs.empty()) break;
+    left -= jobs.size();
+    TRY(ask_each(
+        connection, jobs.size(),
+        [&](std::size_t i, std::string& commands) {
+          commands += fmt::format("kick-job {}\r\n", jobs[i].id);
+        },
+        [&](std::size_t, client::Reply&& answer) {
+          if (answer.is("KICKED")) {
+            ++kicked;
+          } else if (!answer.is("NOT_FOUND") && refusal.line.empty()) {
+            refusal = std::move(answer);
+          }
+        }));
+  }
+  if (refusal.line.empty()) refusal = found.refusal();
+  return kicked;
+}
+
+int print_kicked(const ByIdOptions& options, std::uint64_t kicked) {
+  const Json summary = {{"kicked", kicked}};
+  return print(options.json ? to_line(summary) + "\n" : fmt::format("{}\n", kicked));
+}
+
+Result<int> kick_some_of_tube(const ByIdOptions& options, std::uint64_t bound) {
+  auto connection = TRY(connect(options.server));
+  const auto known = demand_capability(connection, "kick", kFilterCapability, kFilterForm);
+  if (!known || *known != 0) return known;
+  client::Reply refusal;
+  const auto kicked = TRY(kick_found(connection, options, bound, refusal));
+  if (const int code = print_kicked(options, kicked); code != 0) return code;
+  if (!refusal.line.empty()) return refused("kick", refusal);
+  if (!client::stop_requested()) return 0;
+  return fail(kExitFailure, "interrupted: the other jobs are where they were");
+}
+
+// Kicks many jobs in steps, to show the progress and to end between two of them. The steps name the
+// state: without it, a step after the last buried job would kick delayed jobs. `stats` is of the
+// tube. Returns the number of jobs, or the reply that refuses it. Precondition: the server has
+// kick-tube.
+Result<std::variant<std::uint64_t, client::Reply>> kick_in_steps(client::Connection& connection,
+                                                                 const ByIdOptions& options,
+                                                                 std::uint64_t bound,
+                                                                 const client::StatsBlock& stats) {
+  using CountOrRefusal = std::variant<std::uint64_t, client::Reply>;
+  const bool has_buried = stats.count("current-jobs-buried") > 0;
+  const std::string state = options.state.value_or(has_buried ? "buried" : "delayed");
+  bound = std::min(bound, stats.count("current-jobs-" + state));
+  client::set_flag_on_stop_signals();
+  Progress progress("kicking", bound);
+  std::uint64_t kicked = 0;
+  while (kicked < bound && !client::stop_requested()) {
+    const std::uint64_t step = std::min(bound - kicked, kKickedAtOnce);
+    auto answer = TRY(connection.ask(fmt::format("kick-tube {} {} {}", options.tube, step, state)));
+    if (!answer.is("KICKED")) return CountOrRefusal(std::move(answer));
+    kicked += answer.number();
+    if (answer.number() < step) break;
+    progress.show(kicked);
+  }
+  return CountOrRefusal(kicked);
+}
+
+Result<int> kick_many(client::Connection& connection, const ByIdOptions& options,
+                      std::uint64_t bound, const client::StatsBlock& stats) {
+  const auto result = TRY(kick_in_steps(connection, options, bound, stats));
+  if (const auto* const answer = std::get_if<client::Reply>(&result)) {
+    return refused("kick", *answer);
+  }
+  const int code = print_kicked(options, std::get<std::uint64_t>(result));
+  if (code != 0 || !client::stop_requested()) return code;
+  return fail(kExitFailure, "interrupted: the same command kicks the other jobs");
+}
+
 Result<int> kick_tube(const ByIdOptions& options) {
   const auto bound = kick_bound(options);
   if (!bound) {
@@ -221,15 +351,22 @@ Result<int> kick_tube(const ByIdOptions& options) {
                 "say how many jobs of the tube, from 0 to 4294967295, or --all; "
                 "try tubectl kick --help");
   }
+  if (options.filters.any()) return kick_some_of_tube(options, options.all ? UINT64_MAX : *bound);
   auto connection = TRY(connect(options.server));
+  if (*bound > kKickedAtOnce && TRY(Capabilities::of(connection)).has("kick-tube")) {
+    // Without the numbers of the tube, a single command kicks the jobs.
+    const auto tube = TRY(connection.ask(fmt::format("stats-tube {}", options.tube)));
+    const client::StatsBlock stats(tube.body);
+    const std::uint64_t most =
+        std::max(stats.count("current-jobs-buried"), stats.count("current-jobs-delayed"));
+    if (tube.is("OK") && most > kKickedAtOnce) return kick_many(connection, options, *bound, stats);
+  }
   std::string command;
   const auto prepared = prepare_kick(connection, options, *bound, command);
   if (!prepared || *prepared != 0) return prepared;
   const auto answer = TRY(connection.ask(command));
   if (!answer.is("KICKED")) return refused("kick", answer);
-  const std::uint64_t kicked = answer.number();
-  const Json summary = {{"kicked", kicked}};
-  return print(options.json ? to_line(summary) + "\n" : fmt::format("{}\n", kicked));
+  return print_kicked(options, answer.number());
 }
 
 // Takes the first word as the tube unless it is an id.
@@ -245,8 +382,12 @@ Result<int> run_kick(ByIdOptions& options) {
     if (options.delay.count() == 0) return kick_tube(options);
     return fail(kExitUsage, "--delay is only for jobs by their ids; try tubectl kick --help");
   }
-  if (options.ids.empty() || options.all || options.state ||
-      !std::ranges::all_of(options.ids, is_id_or_stdin)) {
+  if (const auto tube = std::ranges::find_if_not(options.ids, is_id_or_stdin);
+      tube != options.ids.end()) {
+    return fail(kExitUsage, fmt::format("{}; a tube is the first word: tubectl kick {} N",
+                                        not_an_id(*tube).message, *tube));
+  }
+  if (options.ids.empty() || options.all || options.state || options.filters.any()) {
     return fail(kExitUsage, "say which jobs, or which tube; try tubectl kick --help");
   }
   IdAction action{"kick", "kick-job", "KICKED", "kicked",
@@ -322,6 +463,13 @@ constexpr std::array kKickOptions{
         {.names = "--state",
          .type = choice("STATE", kKickedStates),
          .help = "With --tube: only jobs in this state [buried jobs, or else delayed jobs]"}),
+    grep_option<&ByIdOptions::filters>(),
+    older_option<&ByIdOptions::filters>(),
+    newer_option<&ByIdOptions::filters>(),
+    priority_over_option<&ByIdOptions::filters>(),
+    priority_below_option<&ByIdOptions::filters>(),
+    failures_option<&ByIdOptions::filters>(),
+    tag_option<&ByIdOptions::filters>(),
     option<&ByIdOptions::delay>({.names = "-d,--delay",
                                  .type = milliseconds(),
                                  .help = "Delay the jobs by this time from now [ready at once]",
@@ -379,18 +527,19 @@ const Subcommand& kick_command() {
        .summary = "Make buried and delayed jobs ready",
        .options = kKickOptions,
        .footer =
-           R"(With --tube, or a first word that is a tube and no id, the number that follows is
-the number of jobs, not an id. If the tube has buried jobs, only buried jobs are
-kicked, otherwise delayed jobs. Prints how many were kicked. The server must have
-kick-job with a delay for --delay, and kick-tube for --state: beanstalkd has
-neither.
+           R"(With a tube, as the first word or by --tube, N is the number of jobs. If the tube has buried jobs, only buried jobs are
+kicked, otherwise delayed jobs. Prints how many were kicked. Filters are for the jobs
+of a tube. The server must have kick-job with a delay for --delay, kick-tube for
+--state, and list-jobs with filters for a filter: beanstalkd has none of these.
 
 examples:
   tubectl kick 4
   tubectl kick --delay 10m 8
   tubectl kick --tube mail 10
   tubectl kick --tube mail --all --state delayed
-  tubectl kick images --all)"});
+  tubectl kick images --all
+  tubectl kick images --all --state buried --grep 'timed out')",
+       .usage = "[OPTIONS] ID...\n[OPTIONS] TUBE N | TUBE --all"});
   return kCommand;
 }
 

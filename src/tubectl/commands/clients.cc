@@ -1,6 +1,9 @@
 // tubectl clients: lists the clients of a server, page by page (list-clients).
+//
+// In a page, the word after the last column is the tls-name of the client.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,6 +15,7 @@
 #include "tubectl/json.h"
 #include "tubectl/list_page.h"
 #include "tubectl/terminal.h"
+#include "tubectl/watch.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -23,14 +27,18 @@ clients of its role. The server must have list-clients: beanstalkd has not.
 
 examples:
   tubectl clients
-  tubectl clients --json)";
+  tubectl clients --json
+  tubectl clients --watch)";
 
 struct ClientsOptions {
   Server server;
+  std::optional<double> watch;
   bool json = false;
 };
 
 using ClientWords = std::vector<std::string>;
+
+constexpr std::string_view kTlsName = "tls-name";
 
 std::string client_as_json(const ClientWords& columns, const ClientWords& words) {
   Json client;
@@ -38,10 +46,15 @@ std::string client_as_json(const ClientWords& columns, const ClientWords& words)
     client[columns[i]] =
         protocol::is_text_column(columns[i]) ? Json(words[i]) : number_or_text(words[i]);
   }
+  if (words.size() > columns.size()) client[std::string(kTlsName)] = words[columns.size()];
   return to_line(client) + "\n";
 }
 
-int print_clients(const ClientWords& columns, const std::vector<ClientWords>& clients) {
+// The column of names only if a client has one.
+int print_clients(ClientWords columns, const std::vector<ClientWords>& clients) {
+  const bool has_names = std::ranges::any_of(
+      clients, [&](const ClientWords& words) { return words.size() > columns.size(); });
+  if (has_names) columns.emplace_back(kTlsName);
   std::vector<TextTable::Column> titles;
   for (const std::string& column : columns)
     titles.push_back({column, !protocol::is_text_column(column)});
@@ -57,8 +70,7 @@ int print_clients(const ClientWords& columns, const std::vector<ClientWords>& cl
 }
 
 // Prints JSON page by page; prints the table at the end.
-Result<int> run_clients(const ClientsOptions& options) {
-  auto connection = TRY(connect(options.server));
+Result<int> show_clients(const ClientsOptions& options, client::Connection& connection) {
   ClientWords columns;
   std::vector<ClientWords> clients;
   std::uint64_t from = 0;
@@ -83,9 +95,16 @@ Result<int> run_clients(const ClientsOptions& options) {
   return options.json ? 0 : print_clients(columns, clients);
 }
 
+Result<int> run_clients(const ClientsOptions& options) {
+  return look_or_watch(
+      options.server, "clients", options.watch, options.json,
+      [&](client::Connection& connection) { return show_clients(options, connection); });
+}
+
 constexpr std::array kClientsOptions{
     server_option<&ClientsOptions::server>(),
     kMaxReplyOption,
+    watch_option<&ClientsOptions::watch>(),
     json_option<&ClientsOptions::json>("Print an object for each client"),
 };
 

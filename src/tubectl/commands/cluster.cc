@@ -23,6 +23,7 @@
 #include "tubectl/json.h"
 #include "tubectl/server.h"
 #include "tubectl/terminal.h"
+#include "tubectl/watch.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -38,6 +39,7 @@ NAME, or another node, leads. Each node of the cluster can be asked.
 examples:
   tubectl cluster status
   tubectl cluster status --json
+  tubectl cluster status --watch
   tubectl cluster add c 10.0.0.3
   tubectl cluster add --no-wait d 10.0.0.4:11302
   tubectl cluster transfer b
@@ -58,6 +60,7 @@ struct ClusterOptions {
   std::string admin = cluster::kDefaultAdmin;
   bool json = false;
   bool no_wait = false;
+  std::optional<double> watch;
   std::optional<double> timeout;
 
   bool is(std::string_view one) const { return action == one; }
@@ -109,7 +112,7 @@ std::string check_words(ClusterOptions& options) {
        {std::pair(row.takes_name, options.name), std::pair(row.takes_address, options.address)}) {
     if (!takes && word) return fmt::format("there is an argument too many: {}", one_line(*word));
   }
-  if (row.waits && options.json) return "--json is for status";
+  if (row.waits && options.watch) return "--watch is for status";
   if (!row.waits && (options.no_wait || options.timeout)) {
     return "--no-wait and --timeout are for add, remove and transfer";
   }
@@ -129,9 +132,11 @@ std::string check_words(ClusterOptions& options) {
   return {};
 }
 
-int print_status(const ClusterOptions& options, const cluster::Admin& admin) {
+// An Error: the node did not answer, and may do so later.
+Result<int> print_status(const ClusterOptions& options, const cluster::Admin& admin) {
   auto document = admin.document(cluster::kLongestLook);
   if (const auto* const failure = std::get_if<cluster::Failure>(&document)) {
+    if (options.watch && failure->may_pass) return Error{failure->reason};
     return cluster_failed(options, *failure);
   }
   const std::string& text = std::get<std::string>(document);
@@ -223,7 +228,13 @@ int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
                           {failure->code, failure->reason + "; tubectl cluster status "
                                                             "shows whether the change was made"});
   }
-  if (options.no_wait) return 0;
+  const auto print_change = [&options](bool done) {
+    return print(to_line({{"action", options.action},
+                          {"name", options.name ? Json(*options.name) : Json()},
+                          {"done", done}}) +
+                 "\n");
+  };
+  if (options.no_wait) return options.json ? print_change(false) : 0;
   cluster::Wait wait = wait_of(options, std::get<cluster::State>(before));
   wait.start = start;
   auto result = cluster::run_wait(
@@ -233,7 +244,7 @@ int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
   if (const auto* const failure = std::get_if<cluster::Failure>(&result)) {
     return cluster_failed(options, *failure);
   }
-  return print(std::get<std::string>(result) + "\n");
+  return options.json ? print_change(true) : print(std::get<std::string>(result) + "\n");
 }
 
 Result<int> run_cluster(ClusterOptions& options) {
@@ -241,13 +252,17 @@ Result<int> run_cluster(ClusterOptions& options) {
     return fail(kExitUsage, fmt::format("{}; try tubectl cluster --help", mistake));
   }
   const cluster::Admin admin(options.admin);
-  return options.is("status") ? print_status(options, admin) : change_cluster(options, admin);
+  if (!options.is("status")) return change_cluster(options, admin);
+  return look_or_watch({.seconds = options.watch,
+                        .json = options.json,
+                        .title = "tubectl cluster status on " + options.admin},
+                       [&] { return print_status(options, admin); });
 }
 
 constexpr std::array kClusterOptions{
     option<&ClusterOptions::action>({.names = "ACTION",
                                      .type = choice("ACTION", kClusterActions),
-                                     .help = "status, add, remove or transfer; see below",
+                                     .help = "What to do; see below",
                                      .required = true}),
     option<&ClusterOptions::name>(
         {.names = "NAME", .type = text("NAME"), .help = "The node, by its cluster.name"}),
@@ -255,13 +270,14 @@ constexpr std::array kClusterOptions{
                                       .type = text("ADDRESS"),
                                       .help = "Of add: the node's address for the others"}),
     cluster::admin_option<&ClusterOptions::admin>(),
-    json_option<&ClusterOptions::json>("Print the node's answer as it is; of status"),
+    json_option<&ClusterOptions::json>("Of status: print the node's answer as it is"),
+    watch_option<&ClusterOptions::watch>(),
     option<&ClusterOptions::no_wait>(
         {.names = "--no-wait", .help = "End when the leader has accepted the change"}),
     option<&ClusterOptions::timeout>(
         {.names = "--timeout",
          .type = time(0, 1e7),
-         .help = "Wait at most this time for the change; [30; add: no limit]",
+         .help = "Wait at most this time for the change [30; add: no limit]",
          .excludes = {"--no-wait"}}),
 };
 
@@ -273,7 +289,10 @@ const Subcommand& cluster_command() {
                                          .group = kControlGroup,
                                          .summary = "Show or change the cluster of a node",
                                          .options = kClusterOptions,
-                                         .footer = kClusterFooter});
+                                         .footer = kClusterFooter,
+                                         .usage = "[OPTIONS] status\n[OPTIONS] add NAME ADDRESS\n"
+                                                  "[OPTIONS] remove NAME\n"
+                                                  "[OPTIONS] transfer [NAME]"});
   return kCommand;
 }
 

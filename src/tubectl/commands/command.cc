@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "client/stats_block.h"
 #include "client/system_error.h"
 #include "client/times.h"
@@ -15,6 +16,8 @@
 #include "protocol/reply.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/capabilities.h"
+#include "tubectl/jobs/ids.h"
+#include "tubectl/terminal.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -39,9 +42,26 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kMeaning
     {word::kUnknownCommand, "the server does not know that command"},
 }};
 
+// Where print() and fail() append; null: they write.
+Printed* captured = nullptr;
+
 }  // namespace
 
+Capture::Capture(Printed& printed) {
+  TUBED_ASSERT(captured == nullptr);
+  captured = &printed;
+}
+
+Capture::~Capture() {
+  captured = nullptr;
+}
+
 int fail(int code, const std::string& reason) {
+  if (captured != nullptr) {
+    captured->errors += fmt::format("tubectl: {}\n", reason);
+    return code;
+  }
+  StatusLine::clear_shown();
   std::fprintf(stderr, "tubectl: %s\n", reason.c_str());
   return code;
 }
@@ -55,6 +75,12 @@ std::string meaning_of(const client::Reply& answer, std::string_view not_found) 
                                          &std::pair<std::string_view, std::string_view>::first);
   return meaning == kMeanings.end() ? fmt::format("the server answered \"{}\"", answer.line)
                                     : fmt::format("{} ({})", meaning->second, answer.line);
+}
+
+std::string no_such_tube(std::string_view tube) {
+  const std::string hint =
+      id_of(tube) ? fmt::format("; the job with this id: tubectl job {}", tube) : "";
+  return fmt::format("there is no tube {}{}", tube, hint);
 }
 
 bool is_access_refusal(std::string_view line) {
@@ -96,6 +122,11 @@ Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Conne
 
 // Flushes because a full disk or a closed pipe shows only then.
 int print(std::string_view text) {
+  if (captured != nullptr) {
+    captured->output += text;
+    return 0;
+  }
+  StatusLine::clear_shown();
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return 0;
   }

@@ -96,9 +96,27 @@ inline constexpr std::string_view kMillisecondsForm = "times in milliseconds";
 // read. Returns a Reply if the server refuses to report it.
 Result<std::variant<std::uint64_t, client::Reply>> ask_largest_job(client::Connection& connection);
 
+// "there is no tube mail"; with a hint if the name is the id of a job.
+std::string no_such_tube(std::string_view tube);
+
 // Prints the reason on stderr, on one line, and returns `code`.
 int fail(int code, const std::string& reason);
 // Writes `text` to standard output. Returns 0, or the exit code after printing the error.
 int print(std::string_view text);
+
+struct Printed {
+  std::string output;
+  std::string errors;  // lines, with their beginning "tubectl: "
+};
+
+// While it exists, print() and fail() append to `printed`, and write nothing. At most one exists at
+// a time.
+class Capture {
+ public:
+  explicit Capture(Printed& printed);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+};
 
 }  // namespace tubed::tubectl

@@ -39,6 +39,7 @@
 #include "tubectl/commands/wait_idle.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/capabilities.h"
+#include "tubectl/json.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -53,6 +54,7 @@ struct DrainOptions {
   bool drains = true;
   bool wait = false;
   std::optional<double> timeout;
+  bool json = false;
 
   int signal() const { return drains ? SIGUSR1 : SIGUSR2; }
   const char* command() const { return drains ? "drain" : "undrain"; }
@@ -164,7 +166,10 @@ struct DrainedServer {
 
 // Called when the server has closed the connection and ended, or when its last line was
 // kDrainedLine.
-int report_end(const DrainedServer& server, bool drained) {
+int report_end(const DrainedServer& server, const DrainOptions& options, bool drained) {
+  if (options.json && (drained || !server.announces)) {
+    return print(to_line({{"ended", true}, {"drained", drained ? Json(true) : Json()}}) + "\n");
+  }
   if (drained) return print("drained: the server has ended\n");
   if (server.announces) {
     return fail(kExitFailure, "drain: the server has ended, and had not drained");
@@ -176,14 +181,24 @@ int report_end(const DrainedServer& server, bool drained) {
 // exit code. `already`: the server was in that state before.
 Result<int> report(const DrainedServer& server, const DrainOptions& options,
                    const client::StatsBlock& stats, bool already) {
+  if (options.json) {
+    Json state{{"draining", options.drains}, {"already", already}};
+    for (const std::string_view key : {"current-jobs-ready", "current-jobs-reserved",
+                                       "current-jobs-delayed", "current-jobs-buried"}) {
+      state[key] = stats.count(key);
+    }
+    const int code = print(to_line(state) + "\n");
+    if (!options.wait || code != 0) return code;
+    return wait_until_drained(server.connection, server.limit, server.announces, true);
+  }
   if (!options.drains) {
     return print(already ? "not draining: the server takes jobs as before\n"
-                         : "not draining any more: the server takes jobs again\n");
+                         : "no longer draining: the server takes jobs again\n");
   }
   const int code = print(fmt::format("draining{}: the server takes no new jobs; {}\n",
                                      already ? " already" : "", jobs_left(stats)));
   if (!options.wait || code != 0) return code;
-  return wait_until_drained(server.connection, server.limit, server.announces);
+  return wait_until_drained(server.connection, server.limit, server.announces, false);
 }
 
 // True if the connection is still open, and the server is only silent.
@@ -199,11 +214,11 @@ Result<int> report_without_answer(const DrainedServer& server, const DrainOption
                                   const Error& error, int process, DrainClock::time_point end) {
   if (!options.drains) return error;
   if (process >= 0) {
-    if (ends_before(process, end)) return report_end(server, false);
+    if (ends_before(process, end)) return report_end(server, options, false);
     return Error{fmt::format("{}, and its process has not ended", error.message)};
   }
   if (is_open(server.connection)) return error;
-  return report_end(server, false);
+  return report_end(server, options, false);
 }
 
 // Polls until the server reports that it drains, or no longer drains. With drain.exit, tubed may
@@ -213,7 +228,7 @@ Result<int> wait_for_state(const DrainedServer& server, const DrainOptions& opti
   for (;;) {
     const auto answer = server.connection.ask("stats");
     if (!answer) return report_without_answer(server, options, answer.error(), process, end);
-    if (answer->is(kDrainedLine)) return report_end(server, true);
+    if (answer->is(kDrainedLine)) return report_end(server, options, true);
     const client::StatsBlock stats(answer.value().body);
     if (stats.text("draining") == options.state()) return report(server, options, stats, false);
     if (DrainClock::now() >= end) {
@@ -237,7 +252,7 @@ Result<int> report_after_command(const DrainedServer& server, const DrainOptions
   const auto end = DrainClock::now() + kDrainPatience;
   const auto answer = server.connection.ask("stats");
   if (!answer) return report_without_answer(server, options, answer.error(), process, end);
-  if (answer->is(kDrainedLine)) return report_end(server, true);
+  if (answer->is(kDrainedLine)) return report_end(server, options, true);
   return report(server, options, client::StatsBlock(answer.value().body), false);
 }
 
@@ -310,7 +325,8 @@ Result<int> run_undrain(DrainOptions& options) {
   return run_drain(options);
 }
 
-constexpr std::array kUndrainOptions{server_option<&DrainOptions::server>(), kMaxReplyOption};
+constexpr std::array kUndrainOptions{server_option<&DrainOptions::server>(), kMaxReplyOption,
+                                     json_option<&DrainOptions::json>()};
 constexpr std::array kDrainOptions{
     server_option<&DrainOptions::server>(),
     kMaxReplyOption,
@@ -320,6 +336,7 @@ constexpr std::array kDrainOptions{
                                     .type = time(0, 1e7),
                                     .help = "Wait no longer than this time [no limit]",
                                     .needs = "--wait"}),
+    json_option<&DrainOptions::json>(),
 };
 
 }  // namespace

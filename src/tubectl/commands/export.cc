@@ -12,7 +12,9 @@
 // 3. A piece of the batch is written and flushed; to a regular file also synced.
 // 4. The jobs of that piece are deleted, and the next piece follows.
 // A job is deleted only after its line is written, so a crash duplicates at most one piece and
-// loses no job. SIGINT and SIGTERM are checked between batches.
+// loses no job.
+//
+// SIGINT and SIGTERM are checked between batches, with and without --remove.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -32,7 +34,9 @@
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/files.h"
+#include "tubectl/jobs/capabilities.h"
 #include "tubectl/jobs/counts.h"
+#include "tubectl/jobs/filters.h"
 #include "tubectl/jobs/source.h"
 #include "tubectl/terminal.h"
 
@@ -41,7 +45,8 @@ namespace {
 
 constexpr std::string_view kExportFooter =
     R"(One job a line, by id; jobs that wait for a group come after all others. Jobs that a worker has reserved are left out, and counted on
-standard error. To find the jobs every id is queried; no job is changed.
+standard error. No job is changed. To find the jobs, a server that has list-jobs lists
+them; otherwise every id is queried.
 
 --remove takes the jobs of one tube after the other and deletes each after its line
 was written, with a FILE after the line was synced to disk. FILE must not exist then.
@@ -56,13 +61,16 @@ producers of such a tube, pause it, export it without --remove, and then clear i
 examples:
   tubectl export > jobs.jsonl
   tubectl export -t mail --state buried -o buried.jsonl
-  tubectl export -t mail --remove -o mail.jsonl && tubectl import -t post mail.jsonl
+  tubectl export -t mail --remove -o mail.jsonl
+  tubectl import -t post mail.jsonl
   tubectl export -t mail --remove | tubectl import -t post --rest rest.jsonl)";
 
 // Amount that --remove writes before it deletes. A pipe buffers this much, so the write hardly
 // blocks; a file is synced after each piece.
 constexpr std::size_t kPipePieceBytes = 64 * 1024;
 constexpr std::size_t kFilePieceBytes = 1024 * 1024;
+// How many jobs are described before their bodies are asked for.
+constexpr std::size_t kDescribedAtOnce = 4096;
 // Well below the shortest TTR, a second.
 constexpr std::chrono::milliseconds kTouchEvery{200};
 
@@ -136,7 +144,7 @@ class Export {
       : options_(options), connection_(connection), output_(std::move(output)) {}
 
   Result<int> run() {
-    if (options_.remove) client::set_flag_on_stop_signals();
+    client::set_flag_on_stop_signals();
     auto before = TRY(take_snapshot(connection_, options_.tubes));
     if (options_.remove && options_.states.has(JobState::delayed)) {
       const auto holds = [](const TubeCounts& tube) { return tube.held > 0; };
@@ -144,7 +152,7 @@ class Export {
         return fail(kExitFailure, held_is_refused(*tube));
       }
     }
-    auto done = options_.remove ? remove_all(before.tubes) : look_at_all();
+    auto done = options_.remove ? remove_all(before.tubes) : look_at_all(before.tubes);
     if (!done) return done;
     if (write_error_) return fail(kExitIo, write_error_->message);
     report_count(reserved_, "that workers have reserved", "left out");
@@ -167,7 +175,21 @@ class Export {
   }
 
   // Returns the exit code; write errors are in write_error_.
-  Result<int> look_at_all() {
+  Result<int> look_at_all(const std::vector<TubeCounts>& tubes) {
+    const auto known = TRY(Capabilities::of(connection_));
+    const auto code = known.has("list-jobs") ? look_at_listed(tubes) : look_at_ids();
+    if (!code || *code != 0) return code;
+    TRY(write_bodies(std::exchange(held_, {})));
+    if (!write_error_) keep(output_.sync());
+    if (!stopped_at_ || write_error_) return 0;
+    return fail(kExitFailure,
+                fmt::format("interrupted: the jobs up to id {} are written; continue with "
+                            "--from {}, to another file",
+                            *stopped_at_, *stopped_at_ + 1));
+  }
+
+  // Looks at each id.
+  Result<int> look_at_ids() {
     const auto newest = TRY(last_id(connection_, options_.to));
     if (!newest) return kExitFailure;
     const JobId last = *newest;
@@ -176,11 +198,52 @@ class Export {
                   [&](std::vector<JobRecord> jobs, JobId seen) -> Result<bool> {
                     TRY(write_wanted(std::move(jobs)));
                     progress.show(seen - options_.from + 1);
-                    return !write_error_;
+                    if (client::stop_requested() && seen < last) stopped_at_ = seen;
+                    return !write_error_ && !stopped_at_;
                   }));
-    TRY(write_bodies(std::exchange(held_, {})));
-    if (!write_error_) keep(output_.sync());
     return 0;
+  }
+
+  // Looks at the jobs that the server lists. Memory: the ids of all of them.
+  Result<int> look_at_listed(const std::vector<TubeCounts>& tubes) {
+    client::Reply refusal;
+    const auto ids = TRY(listed_ids(tubes, refusal));
+    if (!refusal.line.empty()) return refused("export", refusal);
+    Progress progress("looking at jobs", ids.size());
+    for (std::span<const JobId> rest = ids; !rest.empty() && !write_error_ && !stopped_at_;) {
+      const auto part = rest.first(std::min(rest.size(), kDescribedAtOnce));
+      rest = rest.subspan(part.size());
+      auto jobs = TRY(describe_ids(connection_, part));
+      TRY(write_wanted(std::move(jobs)));
+      progress.show(ids.size() - rest.size());
+      if (client::stop_requested() && !rest.empty()) stopped_at_ = part.back();
+    }
+    return 0;
+  }
+
+  // The ids of the jobs of the tubes, in order, each once: a job that moves from one tube to
+  // another meanwhile may be listed twice.
+  Result<std::vector<JobId>> listed_ids(const std::vector<TubeCounts>& tubes,
+                                        client::Reply& refusal) {
+    std::vector<JobId> ids;
+    for (const TubeCounts& tube : tubes) {
+      ListedJobs listed(connection_, tube.name, "all", {});
+      listed.skip_to(options_.from);
+      bool ends = false;
+      while (!ends) {
+        const auto jobs = TRY(listed.next(UINT64_MAX));
+        for (const JobRecord& job : jobs) {
+          ends = options_.to && job.id > *options_.to;
+          if (ends) break;
+          ids.push_back(job.id);
+        }
+        ends = ends || jobs.empty();
+      }
+      if (refusal.line.empty()) refusal = listed.refusal();
+    }
+    std::ranges::sort(ids);
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    return ids;
   }
 
   Result<void> write_wanted(std::vector<JobRecord> jobs) {
@@ -302,6 +365,7 @@ class Export {
   const ExportOptions& options_;
   client::Connection& connection_;
   LineOutput output_;
+  std::optional<JobId> stopped_at_;  // the last job that was looked at before a signal
   std::optional<Error> write_error_;
   client::Reply refusal_;
   std::vector<JobRecord> held_;  // held by a group, or possibly; written after all others

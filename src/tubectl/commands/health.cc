@@ -9,6 +9,7 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/commands/time_limit.h"
+#include "tubectl/json.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 struct HealthOptions {
   Server server;
   double timeout = 10;
+  bool json = false;
 };
 
 Result<int> run_health(const HealthOptions& options) {
@@ -25,10 +27,15 @@ Result<int> run_health(const HealthOptions& options) {
   if (!reply.is("OK")) return refused("health", reply);
   const client::StatsBlock stats(reply.body);
   // tubed 2.0.0 and beanstalkd do not report whether the journal is full.
-  if (stats.text("journal-full") == "true") {
-    return fail(kExitFailure, "health: the journal has no space, so puts are refused");
+  const bool full = stats.text("journal-full") == "true";
+  const bool draining = stats.text("draining") == "true";
+  if (options.json) {
+    const Json state{{"healthy", !full}, {"draining", draining}, {"journal-full", full}};
+    if (const int code = print(to_line(state) + "\n"); code != 0) return code;
   }
-  return print(stats.text("draining") == "true" ? "healthy, draining\n" : "healthy\n");
+  if (full) return fail(kExitFailure, "health: the journal has no space, so puts are refused");
+  if (options.json) return 0;
+  return print(draining ? "healthy, draining\n" : "healthy\n");
 }
 
 constexpr std::array kHealthOptions{
@@ -39,6 +46,7 @@ constexpr std::array kHealthOptions{
                                      .help = "A server that does not answer for this time is not "
                                              "healthy",
                                      .shows_default = true}),
+    json_option<&HealthOptions::json>(),
 };
 
 constexpr std::string_view kHealthFooter =

@@ -143,7 +143,7 @@ class Import {
     {
       Progress progress("importing", 0);
       learn_limits();
-      while (!failure_ && step()) progress.show(imported_.total());
+      while (!failure_ && step()) progress.show(imported_.total(), input_.part());
     }
     int code = print_summary();
     lost_.report();
@@ -164,7 +164,7 @@ class Import {
   // A hint at how to import the rest, or nothing if it needs no option.
   std::string way_on() const {
     const std::uint64_t done = std::max(failure_->line - 1, options_.skip);
-    if (done > 0) return fmt::format(" (go on with --skip {})", done);
+    if (done > 0) return fmt::format(" (continue with --skip {})", done);
     if (failure_->code != kExitBadInput) return "";
     return fmt::format(" (--skip {} passes over it)", failure_->line);
   }
@@ -286,8 +286,8 @@ class Import {
       return failure_ ? 0 : print(fmt::format("imported {}\n", imported_.words()));
     }
     Json summary{{"imported", imported_.json()}};
-    if (lost_.any()) summary["lost_tags"] = lost_.json();
-    if (failure_) summary["failed_line"] = failure_->line;
+    if (lost_.any()) summary["lost-tags"] = lost_.json();
+    if (failure_) summary["failed-line"] = failure_->line;
     return print(to_line(summary) + "\n");
   }
 

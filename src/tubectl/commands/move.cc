@@ -1,7 +1,8 @@
 // tubectl move: moves the jobs of one tube into another.
 //
 // A server with move-jobs moves them itself (move_on_server). It skips jobs that a group holds:
-// these are moved by id (move_held), and are held in TO immediately.
+// these are moved by id (move_held), and are held in TO immediately. With filters, the jobs that
+// match are listed, a page at a time, and moved by their ids (move_found).
 //
 // For a server without move-jobs, two connections are used: the source connection watches FROM and
 // holds its jobs, and the target connection puts. For each batch, a JobSource takes jobs of FROM,
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -21,6 +23,7 @@
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/capabilities.h"
 #include "tubectl/jobs/counts.h"
+#include "tubectl/jobs/filters.h"
 #include "tubectl/jobs/putter.h"
 #include "tubectl/jobs/source.h"
 #include "tubectl/terminal.h"
@@ -33,11 +36,13 @@ constexpr std::string_view kMoveFooter =
 the server has move-jobs, its id, age and counters; otherwise these start again, and
 it is deleted in FROM only after it is in TO, so that no job is lost. Jobs that a
 worker has reserved are left. Jobs that wait for a group count as delayed, and wait
-for it in TO.
+for it in TO. A filter needs list-jobs with filters and move-job. Ctrl-C ends it after
+the jobs that are being moved, and it prints what it has moved.
 
 examples:
   tubectl move mail mail-slow
-  tubectl move --state buried --count 100 mail mail-again)";
+  tubectl move --state buried --count 100 mail mail-again
+  tubectl move --grep 'customer 17' mail mail-slow)";
 
 // Bounded to let the reply arrive soon and the progress be shown.
 constexpr std::uint64_t kMovedAtOnce = 10'000;
@@ -49,6 +54,7 @@ struct MoveOptions {
   std::string from;
   std::string to;
   StateChoice states;
+  JobFilters filters;
   std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
   bool json = false;
 };
@@ -64,11 +70,20 @@ class Move {
     client::set_flag_on_stop_signals();
     auto before = TRY(take_snapshot(source_, {options_.from}));
     const TubeCounts* const tube = before.find(options_.from);
-    if (tube == nullptr) return fail(kExitFailure, "there is no tube " + options_.from);
+    if (tube == nullptr) return fail(kExitFailure, no_such_tube(options_.from));
     const FreeCounts there = options_.states.of(FreeCounts(*tube));
     left_ = std::min(there.total(), options_.count);
     const auto known = TRY(Capabilities::of(source_));
-    {
+    if (options_.filters.any() && !(known.has(kFilterCapability) && known.has("move-job"))) {
+      return fail(kExitFailure,
+                  fmt::format("move: the server does not know {} and move-job", kFilterForm));
+    }
+    if (options_.filters.any()) {
+      Progress progress("moving", left_);
+      for (const std::string_view state : {"ready", "delayed", "held", "buried"}) {
+        TRY(move_found(state, there, progress));
+      }
+    } else {
       Progress progress("moving", left_);
       const bool moves_held = known.has("move-job") && known.has("list-jobs");
       for (const JobState state : kFreeStates) {
@@ -120,27 +135,49 @@ class Move {
   Result<void> move_held(Progress& progress) {
     if (left_ == 0 || !refusal_.line.empty()) return {};
     const auto held = TRY(held_jobs(source_, options_.from, refusal_));
-    std::size_t next = 0;
-    while (next < held.size() && left_ > 0 && refusal_.line.empty() && !client::stop_requested()) {
-      const auto count = static_cast<std::size_t>(
-          std::min<std::uint64_t>({held.size() - next, left_, kHeldMovedAtOnce}));
-      TRY(client::ask_each(
-          source_, count,
-          [&](std::size_t i, std::string& commands) {
-            fmt::format_to(std::back_inserter(commands), "move-job {} {}\r\n", held[next + i].id,
-                           options_.to);
-          },
-          [&](std::size_t, client::Reply&& answer) {
-            if (answer.is("MOVED")) {
-              ++moved_[JobState::delayed];
-            } else if (!answer.is("NOT_FOUND") && refusal_.line.empty()) {
-              refusal_ = std::move(answer);
-            }
-          }));
-      next += count;
-      left_ -= count;
-      progress.show(moved_.total());
+    std::span<const JobRecord> rest = held;
+    while (!rest.empty() && left_ > 0 && refusal_.line.empty() && !client::stop_requested()) {
+      const auto count =
+          static_cast<std::size_t>(std::min<std::uint64_t>({rest.size(), left_, kHeldMovedAtOnce}));
+      TRY(move_by_ids(rest.first(count), progress));
+      rest = rest.subspan(count);
     }
+    return {};
+  }
+
+  // Moves these jobs, those that still exist and that no worker holds.
+  Result<void> move_by_ids(std::span<const JobRecord> jobs, Progress& progress) {
+    TRY(client::ask_each(
+        source_, jobs.size(),
+        [&](std::size_t i, std::string& commands) {
+          fmt::format_to(std::back_inserter(commands), "move-job {} {}\r\n", jobs[i].id,
+                         options_.to);
+        },
+        [&](std::size_t i, client::Reply&& answer) {
+          if (answer.is("MOVED")) {
+            ++moved_[jobs[i].state];
+          } else if (!answer.is("NOT_FOUND") && refusal_.line.empty()) {
+            refusal_ = std::move(answer);
+          }
+        }));
+    left_ -= jobs.size();
+    progress.show(moved_.total());
+    return {};
+  }
+
+  // Moves the jobs in a state that match the filters, at most as many as existed at the start.
+  Result<void> move_found(std::string_view listed, const FreeCounts& there, Progress& progress) {
+    const JobState state = state_named(listed).value_or(JobState::delayed);
+    if (!options_.states.has(state)) return {};
+    std::uint64_t most = there[state] - std::min(there[state], moved_[state]);
+    ListedJobs found(source_, options_.from, listed, options_.filters);
+    while (refusal_.line.empty()) {
+      const auto jobs = TRY(found.next(std::min(most, left_)));
+      if (jobs.empty()) break;
+      TRY(move_by_ids(jobs, progress));
+      most -= jobs.size();
+    }
+    if (refusal_.line.empty()) refusal_ = found.refusal();
     return {};
   }
 
@@ -200,7 +237,7 @@ class Move {
       const Json summary{{"from", options_.from},
                          {"to", options_.to},
                          {"moved", moved_.json()},
-                         {"left_reserved", reserved}};
+                         {"left-reserved", reserved}};
       return print(to_line(summary) + "\n");
     }
     const std::string rest =
@@ -237,6 +274,13 @@ constexpr std::array kMoveOptions{
     server_option<&MoveOptions::server>(),
     kMaxReplyOption,
     state_option<&MoveOptions::states>(),
+    grep_option<&MoveOptions::filters>(),
+    older_option<&MoveOptions::filters>(),
+    newer_option<&MoveOptions::filters>(),
+    priority_over_option<&MoveOptions::filters>(),
+    priority_below_option<&MoveOptions::filters>(),
+    failures_option<&MoveOptions::filters>(),
+    tag_option<&MoveOptions::filters>(),
     option<&MoveOptions::count>(
         {.names = "--count", .type = count(1), .help = "Move at most this number of jobs [all]"}),
     json_option<&MoveOptions::json>(),

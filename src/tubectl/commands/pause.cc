@@ -6,6 +6,7 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/json.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -15,6 +16,7 @@ struct PauseOptions {
   std::string tube;
   std::optional<std::chrono::milliseconds> time;
   bool end = false;
+  bool json = false;
 };
 
 // A pause of 0 s ends the pause: --end and 0 send the same command.
@@ -28,9 +30,15 @@ Result<int> run_pause(const PauseOptions& options) {
   if (!known || *known != 0) return known;
   const auto answer = TRY(
       connection.ask(fmt::format("pause-tube {} {}", options.tube, client::time_argument(time))));
-  if (answer.is("PAUSED")) return 0;
+  if (answer.is("PAUSED")) {
+    if (!options.json) return 0;
+    const Json seconds = client::has_milliseconds(time)
+                             ? Json(static_cast<double>(time.count()) / 1000)
+                             : Json(time.count() / 1000);
+    return print(to_line({{"tube", options.tube}, {"pause", seconds}}) + "\n");
+  }
   if (answer.is("NOT_FOUND")) {
-    return fail(kExitFailure, fmt::format("there is no tube {}", options.tube));
+    return fail(kExitFailure, no_such_tube(options.tube));
   }
   return refused("pause", answer);
 }
@@ -43,6 +51,7 @@ constexpr std::array kPauseOptions{
         {.names = "--end", .help = "End the pause now", .excludes = {"TIME"}}),
     server_option<&PauseOptions::server>(),
     kMaxReplyOption,
+    json_option<&PauseOptions::json>("Print the tube and the seconds of the pause"),
 };
 
 }  // namespace
@@ -59,7 +68,8 @@ const Subcommand& pause_command() {
 examples:
   tubectl pause mail 1h
   tubectl pause mail 300ms
-  tubectl pause mail --end)"});
+  tubectl pause mail --end)",
+       .usage = "[OPTIONS] TUBE TIME\n[OPTIONS] TUBE --end"});
   return kCommand;
 }
 

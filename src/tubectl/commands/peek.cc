@@ -4,6 +4,7 @@
 // its last reply has arrived, so memory is bounded by one body. peek with a state uses peek-ready,
 // peek-delayed, peek-buried or peek-reserved of the used tube. Neither changes any job.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include "tubectl/jobs/ids.h"
 #include "tubectl/json.h"
 #include "tubectl/terminal.h"
+#include "tubectl/watch.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -29,6 +31,7 @@ struct PeekOptions {
   bool body = false;
   bool json = false;
   bool raw = false;
+  std::optional<double> watch;  // of job
 };
 
 // The replies to request for each job.
@@ -116,6 +119,11 @@ Result<int> run_peek(PeekOptions& options) {
     options.ids.clear();
   }
   const bool ids = std::ranges::all_of(options.ids, is_id_or_stdin);
+  if (!ids && states == 0) {
+    const auto& word = *std::ranges::find_if_not(options.ids, is_id_or_stdin);
+    return fail(kExitUsage, fmt::format("{}; the next job of a tube: tubectl peek --ready {}",
+                                        not_an_id(word).message, word));
+  }
   if (!ids || states + int{!options.ids.empty()} != 1) {
     return fail(kExitUsage,
                 "say which jobs, or one of --ready, --delayed, --buried and --reserved; try "
@@ -128,24 +136,30 @@ Result<int> run_peek(PeekOptions& options) {
   return show_bodies(connection, jobs.value(), options);
 }
 
+Result<int> show_jobs(client::Connection& connection, const std::vector<JobId>& ids,
+                      const PeekOptions& options) {
+  bool first = true;
+  const Wanted wanted{.stats = true, .body = options.body};
+  return look_at(connection, ids, wanted, [&](const client::Reply& stats, client::Reply& peeked) {
+    const client::StatsBlock told(stats.body);
+    if (options.json) {
+      Json job = job_json(told);
+      if (options.body) set_body(job, peeked.body);
+      return print(to_line(job) + "\n");
+    }
+    std::string text = (first ? "" : "\n") + job_lines(told);
+    if (options.body) text += "\n" + shown_body(peeked.body, true, options.raw);
+    first = false;
+    return print(text);
+  });
+}
+
 Result<int> run_job(const PeekOptions& options) {
   const auto ids = read_ids(options.ids);
   if (!ids) return fail(kExitBadInput, ids.error().message);
-  auto connection = TRY(connect(options.server));
-  bool first = true;
-  const Wanted wanted{.stats = true, .body = options.body};
-  return look_at(connection, ids.value(), wanted,
-                 [&](const client::Reply& stats, client::Reply& peeked) {
-                   Json job = job_json(client::StatsBlock(stats.body));
-                   if (options.json) {
-                     if (options.body) set_body(job, peeked.body);
-                     return print(to_line(job) + "\n");
-                   }
-                   std::string text = (first ? "" : "\n") + aligned_lines(job);
-                   if (options.body) text += "\n" + shown_body(peeked.body, true, options.raw);
-                   first = false;
-                   return print(text);
-                 });
+  return look_or_watch(
+      options.server, "job", options.watch, options.json,
+      [&](client::Connection& connection) { return show_jobs(connection, *ids, options); });
 }
 
 constexpr std::array kPeekOptions{
@@ -187,6 +201,7 @@ constexpr std::array kJobOptions{
     server_option<&PeekOptions::server>(),
     kMaxReplyOption,
     option<&PeekOptions::body>({.names = "--body", .help = "The bodies as well"}),
+    watch_option<&PeekOptions::watch>(),
     json_option<&PeekOptions::json>(),
     raw_option<&PeekOptions::raw>(),
 };
@@ -199,7 +214,9 @@ const Subcommand& peek_command() {
                                    .group = kLookGroup,
                                    .summary = "Show the bodies of jobs, which stay as they are",
                                    .options = kPeekOptions,
-                                   .footer = kPeekFooter});
+                                   .footer = kPeekFooter,
+                                   .usage = "[OPTIONS] ID...\n[OPTIONS] "
+                                            "--ready | --delayed | --buried | --reserved [TUBE]"});
   return kCommand;
 }
 

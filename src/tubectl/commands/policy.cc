@@ -5,6 +5,7 @@
 // it lists distinguish the two.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "tubectl/exit_codes.h"
 #include "tubectl/json.h"
 #include "tubectl/terminal.h"
+#include "tubectl/watch.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -42,6 +44,7 @@ struct PolicyOptions {
   std::string tube;
   std::optional<std::string> key;
   std::optional<std::string> value;
+  std::optional<double> watch;
   bool json = false;
 };
 
@@ -130,11 +133,17 @@ Result<int> run_policy(const PolicyOptions& options) {
       return fail(kExitUsage, "a key and a value are words without spaces");
     }
   }
-  auto connection = TRY(connect(options.server));
-  if (options.key) return set_policy(options, connection);
-  const auto reply = TRY(ask_policy(connection, options.tube));
-  if (reply.is("OK")) return print_policy(options, policy_lines(reply.body));
-  return reply.is(word::kUnknownCommand) ? unknown_command() : refused("policy", reply);
+  if (options.key) {
+    auto connection = TRY(connect(options.server));
+    return set_policy(options, connection);
+  }
+  return look_or_watch(options.server, "policy", options.watch, options.json,
+                       [&](client::Connection& connection) -> Result<int> {
+                         const auto reply = TRY(ask_policy(connection, options.tube));
+                         if (reply.is("OK")) return print_policy(options, policy_lines(reply.body));
+                         return reply.is(word::kUnknownCommand) ? unknown_command()
+                                                                : refused("policy", reply);
+                       });
 }
 
 constexpr std::array kPolicyOptions{
@@ -145,6 +154,7 @@ constexpr std::array kPolicyOptions{
         {.names = "VALUE", .type = text("VALUE"), .help = "Its value; - takes it away"}),
     server_option<&PolicyOptions::server>(),
     kMaxReplyOption,
+    watch_option<&PolicyOptions::watch>("KEY"),
     option<&PolicyOptions::json>(
         {.names = "--json", .help = "Print an object for each key", .excludes = {"KEY"}}),
 };
@@ -157,7 +167,8 @@ const Subcommand& policy_command() {
                                        .group = kControlGroup,
                                        .summary = "Show the policy of a tube, or set a value of it",
                                        .options = kPolicyOptions,
-                                       .footer = kPolicyFooter});
+                                       .footer = kPolicyFooter,
+                                       .usage = "[OPTIONS] TUBE [KEY VALUE]"});
   return kCommand;
 }
 

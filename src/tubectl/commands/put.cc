@@ -13,11 +13,14 @@
 //    sees each result before it types the next line.
 // 4. The first refused line ends the input. Lines already sent after it cannot be undone; the
 //    report counts them separately.
+// 5. SIGINT and SIGTERM end the input as well. The replies to the lines that were sent are awaited,
+//    and the report names the line to continue with.
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "client/event_loop.h"
 #include "client/pipeline.h"
 #include "client/times.h"
 #include "text/ascii.h"
@@ -102,9 +105,17 @@ class PutLines {
 
   // Runs until the end of the input, or until a line is refused. Returns the exit code.
   Result<int> run(LineInput& input) {
+    client::set_flag_on_stop_signals();
+    input.end_on_stop();
     const auto code = put_all(input);
     if (code) return code;
-    return Error{fmt::format("{}; {} inserted before", code.error().message, jobs_were(inserted_))};
+    std::string message =
+        fmt::format("{}; {} inserted before", code.error().message, jobs_were(inserted_));
+    if (why_.empty()) {
+      message += fmt::format("; {}", way_on());
+      if (sent_ > answered_) message += fmt::format(", unless {} were", lines_in_flight());
+    }
+    return Error{message};
   }
 
  private:
@@ -129,7 +140,19 @@ class PutLines {
     // Lines in flight after a refused line count as well.
     TRY(take_answers(0));
     if (unprinted_ != 0) return unprinted_;
-    return why_.empty() ? print_inserted() : report_refused();
+    if (!why_.empty()) return report_refused();
+    const int code = print_inserted();
+    if (code != 0 || !client::stop_requested()) return code;
+    return fail(kExitFailure,
+                fmt::format("interrupted: {} inserted; {}", jobs_were(inserted_), way_on()));
+  }
+
+  // Precondition: no line was refused.
+  std::string way_on() const { return fmt::format("continue with tail -n +{}", answered_ + 1); }
+
+  std::string lines_in_flight() const {
+    return sent_ == answered_ + 1 ? fmt::format("line {}", sent_)
+                                  : fmt::format("lines {} to {}", answered_ + 1, sent_);
   }
 
   // Returns false if the input has ended or the line cannot be put.
@@ -147,6 +170,7 @@ class PutLines {
       return false;
     }
     client::append_put(options_.job(line.value()->text), commands);
+    part_ = input.part();
     ++sent_;
     return true;
   }
@@ -162,7 +186,7 @@ class PutLines {
       } else {
         refuse_line(answered_, meaning_of(answer));
       }
-      progress_.show(inserted_);
+      progress_.show(inserted_, part_);
     }
     return {};
   }
@@ -199,6 +223,7 @@ class PutLines {
   client::Connection& connection_;
   const std::uint64_t largest_;
   Progress progress_;
+  std::optional<double> part_;  // of the input
   std::uint64_t sent_ = 0;
   std::uint64_t answered_ = 0;
   std::uint64_t inserted_ = 0;
@@ -292,7 +317,8 @@ Result<int> run_put(const PutOptions& given) {
 constexpr const char* kPutFooter =
     R"(Prints the job's id; with --lines how many jobs were put, or with --ids the id
 of each. A line that is empty is a job, too. Lines are put as they come; the first
-that the server refuses ends it. A delay or TTR such as 500ms needs a server that
+that the server refuses ends it, and so does Ctrl-C, which prints the line to go
+on with. A delay or TTR such as 500ms needs a server that
 takes milliseconds: beanstalkd does not.
 
 examples:

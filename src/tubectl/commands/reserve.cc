@@ -111,7 +111,7 @@ class Reservations {
       const auto stats = TRY(connection_.ask(fmt::format("stats-job {}", job.id)));
       if (!stats.is("OK")) return refused(fmt::format("job {}", job.id), stats);
       summary = job_json(client::StatsBlock(stats.body));
-      if (!options_.priority) job.priority = summary["priority"].number().value_or(0);
+      if (!options_.priority) job.priority = summary["pri"].number().value_or(0);
     }
     if (const int code = show(reserved.body, std::move(summary)); code != 0) return code;
     if (options_.deletes) {

@@ -9,6 +9,7 @@
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/json.h"
+#include "tubectl/watch.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -17,6 +18,7 @@ struct StatsOptions {
   Server server;
   std::string tube;
   std::optional<std::string> group;
+  std::optional<double> watch;
   bool json = false;
 };
 
@@ -26,11 +28,7 @@ Result<int> check_group(const StatsOptions& options, client::Connection& connect
   return demand_capability(connection, "stats", "stats-group", "stats-group");
 }
 
-Result<int> run_stats(const StatsOptions& options) {
-  if (options.group && !is_tube_name(*options.group)) {
-    return fail(kExitUsage, "--group takes a name, with the letters of a tube's name");
-  }
-  auto connection = TRY(connect(options.server));
+Result<int> show_stats(const StatsOptions& options, client::Connection& connection) {
   const auto known = check_group(options, connection);
   if (!known || *known != 0) return known;
   std::string command = "stats";
@@ -40,13 +38,22 @@ Result<int> run_stats(const StatsOptions& options) {
     missing = fmt::format("group {} has no members, and no job waits for it", *options.group);
   } else if (!options.tube.empty()) {
     command = fmt::format("stats-tube {}", options.tube);
-    missing = fmt::format("there is no tube {}", options.tube);
+    missing = no_such_tube(options.tube);
   }
   const auto answer = TRY(connection.ask(command));
   if (answer.is("NOT_FOUND")) return fail(kExitFailure, missing);
   if (!answer.is("OK")) return refused("stats", answer);
   const Json stats = stats_json(client::StatsBlock(answer.body));
   return print(options.json ? to_line(stats) + "\n" : aligned_lines(stats));
+}
+
+Result<int> run_stats(const StatsOptions& options) {
+  if (options.group && !is_tube_name(*options.group)) {
+    return fail(kExitUsage, "--group takes a name, with the letters of a tube's name");
+  }
+  return look_or_watch(
+      options.server, "stats", options.watch, options.json,
+      [&](client::Connection& connection) { return show_stats(options, connection); });
 }
 
 constexpr std::array kStatsOptions{
@@ -58,6 +65,7 @@ constexpr std::array kStatsOptions{
                                   .help = "The number of members of this group in each state, and "
                                           "of the jobs that wait for it",
                                   .excludes = {"--tube"}}),
+    watch_option<&StatsOptions::watch>(),
     json_option<&StatsOptions::json>(),
 };
 
@@ -75,7 +83,8 @@ examples:
   tubectl stats
   tubectl stats --tube mail
   tubectl stats --group report
-  tubectl stats --json)"});
+  tubectl stats --json
+  tubectl stats --tube mail --watch 5)"});
   return kCommand;
 }
 

@@ -9,14 +9,14 @@ namespace tubed::tubectl {
 
 std::span<const Subcommand* const> subcommands() {
   static const std::array kSubcommands{
-      &put_command(),     &reserve_command(),   &work_command(),    &delete_command(),
-      &release_command(), &bury_command(),      &kick_command(),    &reprioritize_command(),
-      &wait_command(),    &top_command(),       &tubes_command(),   &clients_command(),
-      &stats_command(),   &health_command(),    &list_command(),    &peek_command(),
-      &job_command(),     &pause_command(),     &policy_command(),  &drain_command(),
-      &undrain_command(), &wait_idle_command(), &cluster_command(), &wait_cluster_command(),
-      &clear_command(),   &move_command(),      &export_command(),  &import_command(),
-      &bench_command(),   &token_command()};
+      &put_command(),          &reserve_command(), &work_command(),      &delete_command(),
+      &release_command(),      &bury_command(),    &kick_command(),      &reprioritize_command(),
+      &wait_command(),         &top_command(),     &tubes_command(),     &clients_command(),
+      &stats_command(),        &health_command(),  &list_command(),      &peek_command(),
+      &job_command(),          &pause_command(),   &policy_command(),    &drain_command(),
+      &undrain_command(),      &reload_command(),  &wait_idle_command(), &cluster_command(),
+      &wait_cluster_command(), &clear_command(),   &move_command(),      &export_command(),
+      &import_command(),       &bench_command(),   &token_command()};
   return kSubcommands;
 }
 

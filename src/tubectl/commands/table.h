@@ -39,6 +39,7 @@ const Subcommand& token_command();
 const Subcommand& top_command();
 const Subcommand& tubes_command();
 const Subcommand& undrain_command();
+const Subcommand& reload_command();
 const Subcommand& wait_command();
 const Subcommand& wait_cluster_command();
 const Subcommand& wait_idle_command();

@@ -73,7 +73,7 @@ Result<int> run_token(const TokenOptions& options) {
 constexpr std::array kTokenOptions{
     option<&TokenOptions::action>({.names = "ACTION",
                                    .type = choice("ACTION", kActions),
-                                   .help = "new or hash; see below",
+                                   .help = "What to do; see below",
                                    .required = true}),
     option<&TokenOptions::name>({.names = "NAME",
                                  .type = text("NAME"),

@@ -21,6 +21,7 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/json.h"
 #include "tubectl/terminal.h"
 #include "tubectl/top/frame.h"
 #include "tubectl/top/live_view.h"
@@ -39,14 +40,15 @@ constexpr double kLeastInterval = 0.1;
 constexpr double kMostInterval = 3600;
 
 constexpr std::string_view kTopFooter = R"(keys:
-  q quit, ? help, arrows or j k select a tube, Enter its details, / filter, s sort,
-  r reverse, p pause, K kick, Space freeze
+  q quit, ? help, arrows or j k select a tube, Enter its details, / filter,
+  s sort, r reverse, p pause, K kick, Space freeze
 
 examples:
   tubectl top
   tubectl top --interval 0.5 --sort puts
   tubectl top --filter mail
-  tubectl top --once)";
+  tubectl top --once
+  tubectl top --once --json)";
 
 struct TopOptions {
   Server server;
@@ -54,6 +56,7 @@ struct TopOptions {
   std::string sort = "ready";
   std::string filter;
   bool once = false;
+  bool json = false;
 
   steady_clock::duration pause() const {
     return std::chrono::duration_cast<steady_clock::duration>(
@@ -103,6 +106,33 @@ std::string frame_text(const top::Frame& frame) {
   return text;
 }
 
+// One object: the lines of `stats`, the rates, and an object for each shown tube.
+std::string as_json(const Model& model) {
+  using top::Flow;
+  const auto number = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
+  Json all{{"server", stats_json(model.server())},
+           {"puts-per-second", number(model.rate(Flow::puts))},
+           {"reserves-per-second", number(model.rate(Flow::reserves))},
+           {"deletes-per-second", number(model.rate(Flow::deletes))},
+           {"timeouts-per-second", number(model.rate(Flow::timeouts))},
+           {"cpu-percent", number(model.cpu_percent())}};
+  std::vector<Json> tubes;
+  for (std::size_t i = 0; i < model.tubes.size(); ++i) {
+    const top::TubeRow& row = model.tubes[i];
+    Json tube{{"name", row.counts.name}};
+    for (std::size_t key = 0; key < top::kSortKeys; ++key) {
+      const auto count = top::kSortCounts[key];
+      if (count != nullptr) tube[top::kSortNames[key]] = row.counts.*count;
+    }
+    const auto rates = row.rates.value_or(Rates());
+    tube["puts-per-second"] = rates.puts;
+    tube["deletes-per-second"] = rates.deletes;
+    tubes.push_back(std::move(tube));
+  }
+  all["tubes"] = Json::array(std::move(tubes));
+  return to_line(all) + "\n";
+}
+
 Result<int> print_once(const TopOptions& options, const Glyphs& glyphs) {
   auto connection = TRY(connect(options.server));
   Model model = make_model(options);
@@ -112,6 +142,7 @@ Result<int> print_once(const TopOptions& options, const Glyphs& glyphs) {
     auto snapshot = TRY(take_snapshot(connection));
     model.update(std::move(snapshot));
   }
+  if (options.json) return print(as_json(model));
   return print(frame_text(top::compose_once(model, glyphs, size_of_output())));
 }
 
@@ -143,6 +174,8 @@ constexpr std::array kTopOptions{
         {.names = "--once",
          .help = "Print one screen as text and end; its size is that of the terminal, or 80 x 24, "
                  "or what COLUMNS and LINES say"}),
+    option<&TopOptions::json>(
+        {.names = "--json", .help = "Print JSON, with all tubes", .needs = "--once"}),
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "tubectl/snapshot.h"
 #include "tubectl/terminal.h"
 #include "tubectl/top/tube_list.h"
+#include "tubectl/watch.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -28,6 +30,7 @@ struct TubesOptions {
   double interval = 1;
   std::string sort = "name";
   bool names = false;
+  std::optional<double> watch;
   bool json = false;
 };
 
@@ -98,10 +101,10 @@ std::string rows_as_json(const std::vector<TubeRow>& rows, bool rates) {
   for (const TubeRow& row : rows) {
     Json object = {{"name", row.counts->name}};
     for (const TubeColumn& column : kTubeColumns) object[column.title] = row.counts->*column.count;
-    object["total_jobs"] = row.counts->total_jobs;
+    object["total-jobs"] = row.counts->total_jobs;
     if (rates) {
-      object["puts_per_second"] = row.rates.puts;
-      object["deletes_per_second"] = row.rates.deletes;
+      object["puts-per-second"] = row.rates.puts;
+      object["deletes-per-second"] = row.rates.deletes;
     }
     if (held) object[kHeldColumn.title] = row.counts->held;
     text += to_line(object) + "\n";
@@ -120,18 +123,17 @@ Result<int> print_names(client::Connection& connection, bool json) {
   return print(text);
 }
 
-Result<int> run_tubes(const TubesOptions& options) {
-  auto connection = TRY(connect(options.server));
+// `last` is the snapshot of the last look, if any, and becomes that of this look.
+Result<int> show_tubes(const TubesOptions& options, client::Connection& connection,
+                       std::optional<Snapshot>& last) {
   if (options.names) return print_names(connection, options.json);
-  auto before = TRY(take_snapshot(connection, options.tubes));
   const bool rates = options.interval > 0;
-  Snapshot now;
-  if (rates) {
+  if (!last && rates) {
+    last = TRY(take_snapshot(connection, options.tubes));
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
-    now = TRY(take_snapshot(connection, options.tubes));
-  } else {
-    now = before;
   }
+  auto now = TRY(take_snapshot(connection, options.tubes));
+  const Snapshot before = last ? std::move(*last) : now;
   const double seconds = std::chrono::duration<double>(now.taken - before.taken).count();
   std::vector<TubeRow> rows;
   for (const TubeCounts& tube : now.tubes) {
@@ -142,7 +144,16 @@ Result<int> run_tubes(const TubesOptions& options) {
   if (!rows.empty()) {
     code = print(options.json ? rows_as_json(rows, rates) : rows_as_table(rows, rates));
   }
-  return report_missing(now, options.tubes, code);
+  code = report_missing(now, options.tubes, code);
+  last = std::move(now);
+  return code;
+}
+
+Result<int> run_tubes(const TubesOptions& options) {
+  std::optional<Snapshot> last;
+  return look_or_watch(
+      options.server, "tubes", options.watch, options.json,
+      [&](client::Connection& connection) { return show_tubes(options, connection, last); });
 }
 
 constexpr std::array kTubesOptions{
@@ -152,7 +163,7 @@ constexpr std::array kTubesOptions{
     option<&TubesOptions::interval>(
         {.names = "--interval",
          .type = time(0, 3600),
-         .help = "Look twice, so far apart, for puts and deletes a second; 0 looks once, without",
+         .help = "The time between two looks, for puts and deletes a second; 0 looks once, without",
          .shows_default = true}),
     option<&TubesOptions::sort>({.names = "--sort",
                                  .type = choice("KEY", top::kSortNames),
@@ -160,6 +171,7 @@ constexpr std::array kTubesOptions{
                                  .shows_default = true}),
     option<&TubesOptions::names>(
         {.names = "--names", .help = "Only their names", .excludes = {"--tube"}}),
+    watch_option<&TubesOptions::watch>(),
     json_option<&TubesOptions::json>(),
 };
 
@@ -179,7 +191,8 @@ examples:
   tubectl tubes
   tubectl tubes mail images --interval 0
   tubectl tubes --sort ready --interval 2 --json
-  tubectl tubes --names)"});
+  tubectl tubes --names
+  tubectl tubes --watch --sort ready)"});
   return kCommand;
 }
 

@@ -10,6 +10,7 @@
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/json.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -30,7 +31,14 @@ struct WaitOptions {
   Server server;
   JobId id = 0;
   std::optional<std::uint32_t> timeout;
+  bool json = false;
 };
+
+// `ended`: "deleted" or "buried"; null: the job has not ended.
+int print_end(const WaitOptions& options, const Json& ended) {
+  if (!options.json) return 0;
+  return print(to_line({{"id", options.id}, {"ended", ended}}) + "\n");
+}
 
 Result<int> run_wait(const WaitOptions& options) {
   auto connection = TRY(connect(options.server));
@@ -42,9 +50,14 @@ Result<int> run_wait(const WaitOptions& options) {
       connection.receive(options.timeout ? std::chrono::seconds(*options.timeout) + client::kTimeout
                                          : Duration::max()));
   const std::string job = fmt::format("job {}", options.id);
-  if (reply.is("DELETED")) return 0;
-  if (reply.is(word::kBuried)) return fail(kExitBuried, job + " is buried");
-  if (reply.is(word::kTimedOut)) return fail(kExitTimedOut, job + " has not ended");
+  if (reply.is("DELETED")) return print_end(options, "deleted");
+  if (reply.is(word::kBuried) || reply.is(word::kTimedOut)) {
+    const bool buried = reply.is(word::kBuried);
+    if (const int code = print_end(options, buried ? Json("buried") : Json()); code != 0)
+      return code;
+    return buried ? fail(kExitBuried, job + " is buried")
+                  : fail(kExitTimedOut, job + " has not ended");
+  }
   if (reply.is(word::kUnknownCommand)) {
     return fail(kExitFailure, "wait: the server does not know wait");
   }
@@ -62,6 +75,7 @@ constexpr std::array kWaitOptions{
         {.names = "--timeout",
          .type = seconds(),
          .help = "Wait at most this time; 0 only looks whether it is buried [no limit]"}),
+    json_option<&WaitOptions::json>("Print the id, and how the job ended"),
 };
 
 }  // namespace

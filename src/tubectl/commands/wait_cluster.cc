@@ -10,6 +10,7 @@
 #include "tubectl/cluster/wait.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
+#include "tubectl/json.h"
 #include "tubectl/server.h"
 #include "tubectl/terminal.h"
 
@@ -28,6 +29,7 @@ examples:
 struct WaitClusterOptions {
   std::string admin = cluster::kDefaultAdmin;
   std::optional<double> timeout;
+  bool json = false;
 };
 
 Result<int> run_wait_cluster(const WaitClusterOptions& options) {
@@ -44,6 +46,11 @@ Result<int> run_wait_cluster(const WaitClusterOptions& options) {
       [&](const std::string& text) { line.show(text); });
   line.clear();
   const auto* const failure = std::get_if<cluster::Failure>(&result);
+  if (options.json) {
+    Json state{{"healthy", failure == nullptr}};
+    if (failure != nullptr) state["reason"] = failure->reason;
+    if (const int code = print(to_line(state) + "\n"); code != 0) return code;
+  }
   return failure == nullptr ? 0
                             : fail(failure->code, fmt::format("wait-cluster: {}", failure->reason));
 }
@@ -54,6 +61,7 @@ constexpr std::array kWaitClusterOptions{
         {.names = "--timeout",
          .type = time(0, 1e7),
          .help = "Give up after this time; 0 checks once [never]"}),
+    json_option<&WaitClusterOptions::json>("Print whether the cluster is healthy, and why not"),
 };
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "tubectl/commands/table.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/capabilities.h"
+#include "tubectl/json.h"
 #include "tubectl/snapshot.h"
 
 namespace tubed::tubectl {
@@ -39,6 +40,7 @@ struct IdleOptions {
   bool all = false;
   bool draining = false;  // the server is in drain mode
   std::optional<double> timeout;
+  bool json = false;
   std::optional<bool> announces;           // result of announce_drained(); no value: not called
   std::string_view attempt = "wait-idle";  // the subcommand, for messages
 };
@@ -87,6 +89,24 @@ std::string in_words(const JobsLeft& left, const IdleOptions& options) {
   return text;
 }
 
+Json as_json(const JobsLeft& left, const IdleOptions& options) {
+  Json state{{"idle", left.ready + left.reserved + left.delayed == 0}};
+  if (!options.held) state["current-jobs-ready"] = left.ready;
+  state["current-jobs-reserved"] = left.reserved;
+  if (options.all) state["current-jobs-delayed"] = left.delayed;
+  return state;
+}
+
+// The server has ended: nothing is left to wait for. `drained`: it said so.
+int print_ended(const IdleOptions& options, bool drained) {
+  if (!options.json) {
+    return print(drained ? "the server has drained and ended\n" : "the server has ended\n");
+  }
+  return print(
+      to_line({{"idle", true}, {"ended", true}, {"drained", drained ? Json(true) : Json()}}) +
+      "\n");
+}
+
 // True if the server started after the connection was opened and has seen no other connection, for
 // example because systemd started it for this connection. The uptime is in whole seconds, so the
 // server may be up to a second older.
@@ -122,13 +142,13 @@ class IdleWait {
       auto seen = ask_server_state(connection, options_);
       if (!seen) return report_lost(connection, seen.error());
       if (const auto* const answer = std::get_if<client::Reply>(&*seen)) {
-        if (answer->is(kDrainedLine)) return print("the server has drained and ended\n");
+        if (answer->is(kDrainedLine)) return print_ended(options_, true);
         return refused(std::string(options_.attempt), *answer);
       }
       const auto& state = std::get<ServerState>(*seen);
       if (const int code = check_server(state.server); code != 0) return code;
-      if (state.left.ready + state.left.reserved + state.left.delayed == 0) return 0;
       left_ = state.left;
+      if (left_->ready + left_->reserved + left_->delayed == 0) return print_left();
       if (limit_.is_over()) return report_jobs_left("");
       if (draining_ && !announces_.has_value()) {
         auto announces = announce_drained(connection);
@@ -143,10 +163,15 @@ class IdleWait {
   }
 
   // Called when the server was draining and has ended before the first query.
-  static int nothing_listens() { return print("the server has ended\n"); }
+  int nothing_listens() const { return print_ended(options_, false); }
 
  private:
+  int print_left() const {
+    return options_.json ? print(to_line(as_json(*left_, options_)) + "\n") : 0;
+  }
+
   int report_jobs_left(std::string_view more) const {
+    if (const int code = print_left(); code != 0) return code;
     return fail(kExitTimedOut, fmt::format("after {} s there are left: {}{}", limit_.seconds(),
                                            in_words(*left_, options_), more));
   }
@@ -201,7 +226,7 @@ Result<int> run_wait_idle(const IdleOptions& options) {
   auto connection = limit.connect(options.server);
   if (connection) return IdleWait(options, limit, true).run(*connection);
   if (options.draining && client::nothing_listens(connection.error())) {
-    return IdleWait::nothing_listens();
+    return IdleWait(options, limit, true).nothing_listens();
   }
   return limit.report(connection.error());
 }
@@ -216,12 +241,13 @@ Result<bool> announce_drained(client::Connection& connection) {
 }
 
 Result<int> wait_until_drained(client::Connection& connection, const TimeLimit& limit,
-                               bool announces) {
+                               bool announces, bool json) {
   IdleOptions options;
   options.held = true;
   options.draining = true;
   options.announces = announces;
   options.attempt = "drain";
+  options.json = json;
   return IdleWait(options, limit, false).run(connection);
 }
 
@@ -231,7 +257,7 @@ constexpr std::array kIdleOptions{
     tube_option_or_word<&IdleOptions::tubes>("Only in these tubes"),
     server_option<&IdleOptions::server>(),
     kMaxReplyOption,
-    option<&IdleOptions::held>({.names = "--held", .help = "Wait only until none is reserved"}),
+    option<&IdleOptions::held>({.names = "--held", .help = "Wait only until no job is reserved"}),
     option<&IdleOptions::all>(
         {.names = "--all", .help = "Wait until none is delayed, too", .excludes = {"--held"}}),
     option<&IdleOptions::draining>(
@@ -242,6 +268,7 @@ constexpr std::array kIdleOptions{
     option<&IdleOptions::timeout>({.names = "--timeout",
                                    .type = time(0, 1e7),
                                    .help = "Give up after this time; 0 checks once [never]"}),
+    json_option<&IdleOptions::json>("Print whether it is idle, and what is left"),
 };
 
 constexpr std::string_view kIdleFooter =

@@ -18,8 +18,9 @@ Result<bool> announce_drained(client::Connection& connection);
 // Waits until a draining server has no reserved job, or has ended. `connection` has shown that it
 // drains; `announces` is the result of announce_drained(). Returns the exit code, after printing
 // the reason if it is not 0: kExitTimedOut at the limit, kExitFailure if the server no longer
-// drains or has ended otherwise. Polls every 0.1 to 1 s.
+// drains or has ended otherwise. With `json` it prints the result as wait-idle --json does. Polls
+// every 0.1 to 1 s.
 Result<int> wait_until_drained(client::Connection& connection, const TimeLimit& limit,
-                               bool announces);
+                               bool announces, bool json);
 
 }  // namespace tubed::tubectl

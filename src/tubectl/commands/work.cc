@@ -214,6 +214,7 @@ const Subcommand& work_command() {
                                    .summary = "Run a command for each job",
                                    .options = kWorkOptions,
                                    .footer = kWorkFooter,
+                                   .usage = "[OPTIONS] -- COMMAND [ARGUMENT...]",
                                    .program_arguments = program_arguments});
   return kCommand;
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/assert.h"
 
@@ -60,6 +62,16 @@ FreeCounts StateChoice::of(const FreeCounts& counts) const {
     if (has(state)) chosen[state] = counts[state];
   }
   return chosen;
+}
+
+std::string tubes_in_words(const std::vector<std::string>& tubes) {
+  constexpr std::size_t kNamed = 3;
+  if (tubes.size() == 1) return "tube " + tubes.front();
+  const std::size_t more = tubes.size() > kNamed ? tubes.size() - kNamed : 0;
+  const std::size_t named = more > 0 ? kNamed : tubes.size() - 1;
+  const auto first = std::span(tubes).first(named);
+  return fmt::format("tubes {} and {}", fmt::join(first, ", "),
+                     more > 0 ? fmt::format("{} more", more) : tubes.back());
 }
 
 std::string jobs_in_words(std::uint64_t count) {

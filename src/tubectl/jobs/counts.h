@@ -56,6 +56,9 @@ constexpr OptionRow state_option() {
        .help = "Only jobs in this state; several times for more of them"});
 }
 
+// "tube mail", "tubes a, b and c", "tubes a, b, c and 5 more": for a question. Not empty.
+std::string tubes_in_words(const std::vector<std::string>& tubes);
+
 // "1 job", "2 jobs"
 std::string jobs_in_words(std::uint64_t count);
 // "1 job was", "2 jobs were"

@@ -23,10 +23,9 @@
 #include "client/pipeline.h"
 #include "client/stats_block.h"
 #include "protocol/reply.h"
-#include "text/numbers.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/exit_codes.h"
-#include "tubectl/list_page.h"
+#include "tubectl/jobs/filters.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -89,7 +88,6 @@ std::size_t adapted(std::size_t width, std::size_t looked, std::size_t found) {
 }
 
 constexpr JobId kSlice = 4096;
-constexpr std::size_t kHeldInPage = 1000;
 
 // Returns the id that a put gets now, or a Reply if the server refused. Puts a job with a delay of
 // a day and the lowest priority and deletes it immediately: no worker can reserve it. The tube
@@ -251,6 +249,15 @@ Result<void> for_each_body(client::Connection& connection, std::vector<JobRecord
       });
 }
 
+Result<std::vector<JobRecord>> describe_ids(client::Connection& connection,
+                                            std::span<const JobId> ids) {
+  std::vector<JobRecord> jobs(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) jobs[i].id = ids[i];
+  TRY(describe_jobs(connection, jobs));
+  drop_gone(jobs);
+  return jobs;
+}
+
 Result<std::vector<bool>> delete_jobs(client::Connection& connection,
                                       std::span<const JobRecord> jobs) {
   return do_to_each(connection, jobs, "delete", word::kDeleted);
@@ -263,25 +270,15 @@ Result<std::vector<bool>> touch_jobs(client::Connection& connection,
 
 Result<std::vector<JobRecord>> held_jobs(client::Connection& connection, const std::string& tube,
                                          client::Reply& refusal) {
-  std::vector<JobRecord> jobs;
-  std::uint64_t from = 0;
-  do {
-    auto reply =
-        TRY(connection.ask(fmt::format("list-jobs {} held {} {}", tube, from, kHeldInPage)));
-    const auto page = reply.is("OK") ? read_page(reply.body) : std::nullopt;
-    if (!page) {
-      refusal = std::move(reply);
-      return jobs;
-    }
-    from = page->next;
-    for (const auto& words : page->lines) {
-      JobRecord& job = jobs.emplace_back();
-      job.id = words.empty() ? 0 : leading_number<JobId>(words.front());
-      job.tube = tube;
-      job.state = JobState::delayed;
-    }
-  } while (from != 0);
-  return jobs;
+  ListedJobs listed(connection, tube, "held", {});
+  std::vector<JobRecord> all;
+  for (;;) {
+    auto jobs = TRY(listed.next(UINT64_MAX));
+    if (jobs.empty()) break;
+    std::ranges::move(jobs, std::back_inserter(all));
+  }
+  refusal = listed.refusal();
+  return all;
 }
 
 Result<std::optional<JobId>> last_id(client::Connection& connection, std::optional<JobId> to) {

@@ -61,6 +61,9 @@ class JobSource {
 // order.
 Result<void> for_each_body(client::Connection& connection, std::vector<JobRecord>& jobs,
                            const std::function<void(JobRecord& job)>& visit);
+// The jobs with these ids that exist, in their order, without their bodies; pipelined.
+Result<std::vector<JobRecord>> describe_ids(client::Connection& connection,
+                                            std::span<const JobId> ids);
 // Deletes the jobs, pipelined. Returns for each whether it existed and was not held by another
 // client.
 Result<std::vector<bool>> delete_jobs(client::Connection& connection,

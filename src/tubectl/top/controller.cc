@@ -22,6 +22,7 @@ constexpr std::chrono::seconds kMessageTime{5};
 Controller::Controller(Model model, std::chrono::steady_clock::duration interval, Snapshot first,
                        Moment now)
     : interval_(interval), model_(std::move(model)), asked_(now) {
+  model_.rate_over(interval_ / 2);
   model_.update(std::move(first));
 }
 

@@ -43,8 +43,11 @@ class Model {
   // `address`: as shown on the screen, such as "127.0.0.1:11300".
   explicit Model(std::string address) : address_(std::move(address)) {}
 
+  // Sets the shortest time that rates may cover. A snapshot that a key has asked for may follow the
+  // last so soon that its rates would be 0 or a spike.
+  void rate_over(std::chrono::steady_clock::duration least) { least_ = least; }
   // Takes a new snapshot. Rates cover the time since the last snapshot, unless the server was lost
-  // meanwhile.
+  // meanwhile. After less than the shortest time, the rates stay, and the next rates include it.
   void update(Snapshot snapshot);
   // The server is not reachable; the last known values are kept.
   void lost(std::string reason);
@@ -68,7 +71,10 @@ class Model {
 
   std::string address_;
   client::StatsBlock server_;
+  std::chrono::steady_clock::duration least_{};
   std::optional<Moment> taken_;  // when the snapshot was taken from which rates count
+  std::array<std::uint64_t, kFlows> counted_{};  // the counters of that snapshot
+  double processor_seconds_ = 0;                 // and its processor time
   std::optional<std::string> trouble_;
   std::array<std::optional<double>, kFlows> rates_;
   std::array<History, kFlows> histories_{History(256), History(256), History(256), History(256)};

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "text/units.h"
 #include "tubectl/top/frame.h"
 
 namespace tubed::tubectl::top {
@@ -55,13 +56,16 @@ void add_job(const HeadJob& job, const Glyphs& glyphs, std::size_t columns,
   Line head(fmt::format("next {} job", job.state), style_of_state(job.state));
   head.add(fmt::format("  {}", job.id), Style::bold);
   std::vector<Line> items{head};
+  constexpr std::array<std::string_view, 4> kTimes{"age", "delay", "ttr", "time-left"};
   for (const std::string_view key :
        {"pri", "dead-reason", "dead-from", "age", "delay", "ttr", "time-left", "reserves",
         "timeouts", "releases", "buries", "kicks"}) {
     const auto value = job.stats.text(key);
     if (!value) continue;
     Line item(key == "pri" ? "priority" : std::string(key), Style::dim);
-    item.add(fmt::format(" {}", clean(*value, 20)));
+    const bool is_time = std::ranges::find(kTimes, key) != kTimes.end();
+    const auto seconds = is_time ? job.stats.number(key) : std::nullopt;
+    item.add(fmt::format(" {}", seconds ? time_in_words(*seconds) : clean(*value, 20)));
     items.push_back(std::move(item));
   }
   lines.push_back(join(items, columns));

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "text/units.h"
 #include "tubectl/top/frame.h"
 
 namespace tubed::tubectl::top {
@@ -77,6 +78,12 @@ Layout lay_out(const TubeList& tubes, std::size_t columns) {
   return layout;
 }
 
+// At most six characters: "1m25s", and "49.7kd" from 100 days on.
+std::string pause_text(std::uint64_t seconds) {
+  constexpr std::uint64_t kDay = 86'400;
+  return seconds < 100 * kDay ? time_in_words(seconds) : shortened(seconds / kDay) + "d";
+}
+
 // Numbers are shortened to the width of a column. An unknown rate is "-". Precondition: the key is
 // not the name.
 std::string cell(const TubeRow& row, SortKey key) {
@@ -85,7 +92,7 @@ std::string cell(const TubeRow& row, SortKey key) {
     return row.rates ? shortened_rate(sort_value(row.counts, row.rates, key)) : "-";
   }
   const std::uint64_t count = row.counts.*kSortCounts[static_cast<std::size_t>(key)];
-  if (key == SortKey::paused) return count == 0 ? "" : shortened(count) + "s";
+  if (key == SortKey::paused) return count == 0 ? "" : pause_text(count);
   return shortened(count);
 }
 

@@ -32,6 +32,33 @@ std::optional<SortKey> sort_key_of(std::string_view name) {
 }
 
 void TubeList::update(std::vector<TubeCounts> tubes, std::optional<double> seconds) {
+  merge(std::move(tubes), [seconds](const TubeRow* before, TubeRow& row) {
+    TubeCounts counted;
+    if (before != nullptr) {
+      counted.total_jobs = before->counted_puts;
+      counted.deleted_jobs = before->counted_deletes;
+    }
+    if (seconds) {
+      row.rates = rates_between(before != nullptr ? &counted : nullptr, row.counts, *seconds);
+    }
+    row.counted_puts = row.counts.total_jobs;
+    row.counted_deletes = row.counts.deleted_jobs;
+    row.ready.add(static_cast<double>(row.counts.ready));
+  });
+}
+
+// A tube that was created meanwhile counts from its beginning.
+void TubeList::refresh(std::vector<TubeCounts> tubes) {
+  merge(std::move(tubes), [](const TubeRow* before, TubeRow& row) {
+    if (before == nullptr) return;
+    row.rates = before->rates;
+    row.counted_puts = before->counted_puts;
+    row.counted_deletes = before->counted_deletes;
+  });
+}
+
+template <class Rate>
+void TubeList::merge(std::vector<TubeCounts> tubes, Rate rate) {
   std::vector<TubeRow> rows;
   rows.reserve(tubes.size());
   auto before = rows_.begin();
@@ -40,9 +67,8 @@ void TubeList::update(std::vector<TubeCounts> tubes, std::optional<double> secon
     const bool known = before != rows_.end() && before->counts.name == tube.name;
     TubeRow row;
     if (known) row.ready = std::move(before->ready);
-    if (seconds) row.rates = rates_between(known ? &before->counts : nullptr, tube, *seconds);
-    row.ready.add(static_cast<double>(tube.ready));
     row.counts = std::move(tube);
+    rate(known ? &*before : nullptr, row);
     rows.push_back(std::move(row));
   }
   rows_ = std::move(rows);

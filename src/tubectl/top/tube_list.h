@@ -73,7 +73,9 @@ double sort_value(const TubeCounts& counts, const std::optional<Rates>& rates, S
 
 struct TubeRow {
   TubeCounts counts;
-  std::optional<Rates> rates;  // no value: only one snapshot
+  std::optional<Rates> rates;      // no value: only one snapshot
+  std::uint64_t counted_puts = 0;  // the counters from which the next rates count
+  std::uint64_t counted_deletes = 0;
   History ready{64};
 };
 
@@ -82,6 +84,8 @@ class TubeList {
   // `tubes` is sorted by name and was taken `seconds` after the last update; no value: the first
   // update. O(tubes log tubes), like all functions that change the order.
   void update(std::vector<TubeCounts> tubes, std::optional<double> seconds);
+  // As update(), but keeps the rates and their beginning: the tubes come too soon for new rates.
+  void refresh(std::vector<TubeCounts> tubes);
 
   void sort_by(SortKey key);
   // By default names ascend and numbers descend; this reverses both.
@@ -114,6 +118,9 @@ class TubeList {
   std::size_t page() const { return page_; }
 
  private:
+  // Calls rate(former row or null, row) for each tube, whose counts are set.
+  template <class Rate>
+  void merge(std::vector<TubeCounts> tubes, Rate rate);
   void arrange();
 
   std::vector<TubeRow> rows_;         // by name

@@ -30,7 +30,7 @@ constexpr std::size_t kBodyBytes = 4096;
 
 std::string message_of(const Order& order, const client::Reply& answer) {
   if (answer.is("PAUSED")) {
-    return order.number == 0 ? fmt::format("{} is not paused any more", order.tube)
+    return order.number == 0 ? fmt::format("{} is no longer paused", order.tube)
                              : fmt::format("paused {} for {} s", order.tube, order.number);
   }
   if (answer.is("KICKED")) {
@@ -38,7 +38,7 @@ std::string message_of(const Order& order, const client::Reply& answer) {
     return fmt::format("kicked {} job{} of {}", jobs, jobs == 1 ? "" : "s", order.tube);
   }
   if (answer.is(protocol::word::kNotFound)) {
-    return fmt::format("there is no tube {} any more", order.tube);
+    return fmt::format("tube {} no longer exists", order.tube);
   }
   return meaning_of(answer);
 }

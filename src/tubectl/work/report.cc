@@ -19,7 +19,7 @@ std::string as_json(const JobReport& job) {
   line["outcome"] = job.outcome;
   line["seconds"] = std::round(job.seconds * 1000) / 1000;
   if (job.ending) {
-    if (job.ending->signal == 0) line["exit_code"] = job.ending->exit_code;
+    if (job.ending->signal == 0) line["exit-code"] = job.ending->exit_code;
     if (job.ending->signal != 0) line["signal"] = job.ending->signal;
     if (job.ending->overran) line["overran"] = true;
   }

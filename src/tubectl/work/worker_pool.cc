@@ -106,7 +106,7 @@ std::optional<int> WorkerPool::ended() {
   // No worker is at work: all jobs of the limit are done.
   if (jobs_left() == 0 && std::ranges::none_of(workers_, &Worker::unworked)) return 0;
   if (const auto moment = gives_up_at(); moment && *moment <= now_) {
-    return fail(kExitUnavailable, "there is no server any more");
+    return fail(kExitUnavailable, "the server is gone");
   }
   return std::nullopt;
 }

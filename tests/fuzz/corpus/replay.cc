@@ -16,6 +16,7 @@ extern "C" {
 int fuzz_api(const std::uint8_t* data, std::size_t size);
 int fuzz_binlog(const std::uint8_t* data, std::size_t size);
 int fuzz_conversation(const std::uint8_t* data, std::size_t size);
+int fuzz_proxy_header(const std::uint8_t* data, std::size_t size);
 int fuzz_recovery(const std::uint8_t* data, std::size_t size);
 int fuzz_settings(const std::uint8_t* data, std::size_t size);
 int fuzz_tls_records(const std::uint8_t* data, std::size_t size);
@@ -32,7 +33,7 @@ constexpr std::array kTargets = {
     Target{"api", fuzz_api},           Target{"binlog", fuzz_binlog},
     Target{"recovery", fuzz_recovery}, Target{"conversation", fuzz_conversation},
     Target{"settings", fuzz_settings}, Target{"tls_records", fuzz_tls_records},
-    Target{"tokens", fuzz_tokens},
+    Target{"tokens", fuzz_tokens},     Target{"proxy_header", fuzz_proxy_header},
 };
 
 }  // namespace
