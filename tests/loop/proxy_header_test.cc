@@ -168,9 +168,9 @@ TEST_CASE("a line of version 1 ends with CR LF, within 107 bytes") {
   const std::string start = "PROXY UNKNOWN ";
   const std::string full = start + std::string(kMaxProxyLine - start.size(), 'x');
   CHECK(error_of(full.substr(0, kMaxProxyLine - 1)) == "incomplete");
-  for (const std::string& too_long : {full, full + "\r\n", full.substr(0, kMaxProxyLine - 1) + "\r",
-                                      full.substr(0, kMaxProxyLine - 1) + "\r\n",
-                                      full.substr(0, kMaxProxyLine - 1) + "\rx"}) {
+  for (const std::string& too_long :
+       {full, full + "\r\n", full.substr(0, kMaxProxyLine - 1) + "\r",
+        full.substr(0, kMaxProxyLine - 1) + "\r\n", full.substr(0, kMaxProxyLine - 1) + "\rx"}) {
     CHECK(error_of(too_long) == "a PROXY line of more than 107 bytes");
   }
   CHECK(error_of(full.substr(0, kMaxProxyLine - 2) + "\r\n") == "a header");
