@@ -88,6 +88,7 @@ _tubed() {
       --http-hosts | \
       --http-title | \
       --http-color | \
+      --http-keep-alive | \
       --http-max-tubes | \
       --http-tube-linger | \
       --tcp-keepalive | \
@@ -160,6 +161,7 @@ _tubed() {
         --http-hosts
         --http-title
         --http-color
+        --http-keep-alive
         --http-max-tubes
         --http-tube-linger
         --http-tls-certificate

@@ -37,6 +37,7 @@ struct HttpApiSettings {
   AuthMode auth{};
   std::string role;                // of all clients, without authentication; empty: none
   std::vector<std::string> hosts;  // names of the server that clients may use
+  Duration keep_alive{};           // of connections between two requests; zero: none
   std::string title;               // of the server, in the console; empty: none
   std::string color;               // one of kHttpColors or #rrggbb; empty: none
 };

@@ -275,6 +275,12 @@ constexpr auto kSettings = std::to_array<Setting>({
          .doc = "The color of this server in the console, to distinguish servers: red, orange, "
                 "yellow, green, teal, blue, purple, pink, brown, gray or #rrggbb. The console "
                 "writes on it in black or white, whichever is easier to read. Empty: none."}),
+    row<&Settings::http, &HttpApiSettings::keep_alive>(
+        {.key = "http.keep_alive",
+         .type = duration(0s, 1min),
+         .default_number = nanoseconds(10s),
+         .doc = "How long a connection of HTTP stays open after an answer, for the next request of "
+                "its client, in whole seconds. 0 closes each connection after its answer."}),
     row<&Settings::queue, &Limits::tubes_with_metrics>(
         {.key = "http.max_tubes",
          .type = count("tubes", 0, 1'000'000),

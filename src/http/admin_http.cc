@@ -25,6 +25,7 @@ void AdminHttp::listen(os::Socket socket, const std::string& path) {
     http_.emplace(loop_, *this);
     http_->set_tls(tls_);
     http_->set_handshake_limits(handshake_limits_);
+    http_->set_keep_alive(keep_alive_);
   }
   http_->listen(std::move(socket), path);
 }
@@ -37,6 +38,11 @@ void AdminHttp::set_tls(std::shared_ptr<const loop::TlsContext> tls) {
 void AdminHttp::set_handshake_limits(const loop::HandshakeLimits& limits) {
   handshake_limits_ = limits;
   if (http_) http_->set_handshake_limits(limits);
+}
+
+void AdminHttp::set_keep_alive(std::chrono::seconds idle) {
+  keep_alive_ = idle;
+  if (http_) http_->set_keep_alive(idle);
 }
 
 void AdminHttp::tune(Duration keepalive_idle) {

@@ -61,6 +61,8 @@ class AdminHttp final : public loop::HttpOwner {
   void set_handshake_limits(const loop::HandshakeLimits& limits);
   // As HttpServer::tune().
   void tune(Duration keepalive_idle);
+  // As HttpServer::set_keep_alive().
+  void set_keep_alive(std::chrono::seconds idle);
   // Serves the site too. `site` outlives it or its close(). Precondition of listen().
   void set_site(HttpSite& site) { site_ = &site; }
   bool is_listening() const { return http_.has_value(); }
@@ -82,6 +84,7 @@ class AdminHttp final : public loop::HttpOwner {
   HttpSite* site_ = nullptr;
   std::shared_ptr<const loop::TlsContext> tls_;
   loop::HandshakeLimits handshake_limits_;
+  std::chrono::seconds keep_alive_{0};
   std::optional<loop::HttpServer> http_;  // none: no listener is configured
 };
 

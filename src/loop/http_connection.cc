@@ -8,6 +8,11 @@
 // - head: the header is not known; on_request() is called again without data.
 // - parts: next_part() has returned `wait`; read_part() is called again.
 //
+// libmicrohttpd closes a connection whose response is queued in the call with the header. A response
+// to a request without a body is therefore queued in the next call, at the end of the request, which
+// follows at once. A response that leaves the body unread is queued with the header: nothing of that
+// body can be taken for a request.
+//
 // The exchange may call resume() within the call that makes it wait, before the connection is
 // suspended. `resumed_` records that, and suspend() resumes at once.
 //
@@ -80,6 +85,7 @@ MHD_Result HttpConnection::on_request(const char* method, const char* version, c
                                       std::size_t* bytes) {
   if (is_shut_down_) return MHD_NO;
   if (progress_ == Progress::receiving) return begin(method, version);
+  if (response_) return respond(*std::exchange(response_, std::nullopt));
   TUBED_ASSERT(progress_ == Progress::exchanging);
   resumed_ = false;
   if (*bytes > 0) {
@@ -98,6 +104,7 @@ MHD_Result HttpConnection::on_request(const char* method, const char* version, c
 
 MHD_Result HttpConnection::begin(const char* method, const char* version) {
   const HttpRequest request(handle_, method, target_, peer_);
+  ++requests_;
   is_head_ = request.is_head();
   if (auto refusal = refuse_framing(request, handle_, method, version)) {
     leaves_body_unread_ = true;
@@ -106,7 +113,10 @@ MHD_Result HttpConnection::begin(const char* method, const char* version) {
   HttpReply reply = server_.respond(request);
   if (auto* response = std::get_if<HttpResponse>(&reply)) {
     leaves_body_unread_ = request.body_bytes() != 0;
-    return respond(std::move(*response));
+    if (leaves_body_unread_) return respond(std::move(*response));
+    progress_ = Progress::responding;
+    response_ = std::move(*response);
+    return MHD_YES;
   }
   exchange_ = std::move(std::get<std::unique_ptr<HttpExchange>>(reply));
   TUBED_ASSERT(exchange_ != nullptr);
@@ -129,7 +139,7 @@ MHD_Result HttpConnection::respond(HttpResponse response) {
   const bool is_persistent = !response.persistent.empty();
   const std::string_view text = is_persistent ? response.persistent : response.text;
   // libmicrohttpd does not write to the text.
-  return send(response.status, response.content_type, response.headers,
+  return send(response.status, response.content_type, response.headers, true,
               ResponsePointer(MHD_create_response_from_buffer(
                   text.size(), const_cast<char*>(text.data()),
                   is_persistent ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY)));
@@ -140,20 +150,30 @@ MHD_Result HttpConnection::send_head(const HttpHead& head) {
   ResponsePointer made(MHD_create_response_from_callback(head.length.value_or(MHD_SIZE_UNKNOWN),
                                                          HttpServer::kBytesPerTick, &read_part_of,
                                                          this, nullptr));
-  return send(head.status, head.content_type, head.headers, std::move(made));
+  return send(head.status, head.content_type, head.headers, head.length.has_value(),
+              std::move(made));
 }
 
 MHD_Result HttpConnection::send(unsigned status, const char* content_type,
-                                const HttpHeaders& headers, ResponsePointer made) {
+                                const HttpHeaders& headers, bool has_length, ResponsePointer made) {
   if (made == nullptr) return MHD_NO;  // no memory
   if (content_type != nullptr)
     MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
   for (const auto& [name, value] : headers)
     MHD_add_response_header(made.get(), name.c_str(), value.c_str());
-  MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONNECTION, "close");
   // Otherwise libmicrohttpd would send the end of a chunked body, without the body.
-  if (is_head_) MHD_set_response_options(made.get(), MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
+  const bool cuts_chunks = is_head_ && !has_length;
+  if (cuts_chunks) MHD_set_response_options(made.get(), MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
+  keeps_ = !leaves_body_unread_ && !cuts_chunks && !is_stream_ && may_keep();
+  if (!keeps_) MHD_add_response_header(made.get(), MHD_HTTP_HEADER_CONNECTION, "close");
   return MHD_queue_response(handle_, status, made.get());
+}
+
+// Takes a place among the kept connections.
+bool HttpConnection::may_keep() {
+  if (requests_ >= HttpServer::kMaxRequests || !server_.may_keep(is_kept_)) return false;
+  if (!std::exchange(is_kept_, true)) server_.connection_kept();
+  return true;
 }
 
 ssize_t HttpConnection::read_part(char* buffer, std::size_t bytes) {
@@ -221,6 +241,34 @@ bool HttpConnection::client_has_left() {
 void HttpConnection::on_completed(bool sent) {
   if (sent && exchange_ != nullptr) exchange_->on_sent();
   exchange_.reset();
+  if (sent && keeps_) end_request();
+}
+
+// A client that wants the connection closed is not known here: libmicrohttpd closes it.
+void HttpConnection::end_request() {
+  progress_ = Progress::receiving;
+  since_ = os::monotonic_now();
+  target_.clear();
+  keeps_ = is_stream_ = body_ended_ = makes_parts_ = resumed_ = false;
+  if (std::exchange(waits_, false)) server_.wait_ended();
+  set_idle_timeout(server_.keep_alive());
+  note_end_of_input();
+  server_.request_ended(*this);
+}
+
+// If the client has ended its output while its request was served, libmicrohttpd has missed that
+// event and would keep the connection: this causes another one. Requests that libmicrohttpd has read
+// are still answered.
+void HttpConnection::note_end_of_input() {
+  pollfd watched{.fd = descriptor_, .events = POLLRDHUP, .revents = 0};
+  if (::poll(&watched, 1, 0) <= 0) return;
+  char byte = 0;
+  if (::recv(descriptor_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) ::shutdown(descriptor_, SHUT_RD);
+}
+
+void HttpConnection::set_target(const char* target) {
+  target_ = target == nullptr ? "" : target;
+  if (requests_ > 0) set_idle_timeout(server_.idle_timeout());
 }
 
 void HttpConnection::shut_down() {

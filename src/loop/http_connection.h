@@ -1,5 +1,6 @@
-// HttpConnection: one connection of an HttpServer, with its only request. It translates between the
-// callbacks of libmicrohttpd and the owner's response or exchange. Part of HttpServer.
+// HttpConnection: one connection of an HttpServer, with its requests, one after the other. It
+// translates between the callbacks of libmicrohttpd and the owner's response or exchange. Part of
+// HttpServer.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ class HttpServer;
 class HttpConnection {
  public:
   enum class Progress : std::uint8_t {
-    receiving,   // the header of the request is not complete
+    receiving,   // the header of the next request is not complete
     responding,  // with a text
     streaming,   // with a streamed response
     exchanging,  // an exchange has the request
@@ -36,6 +37,7 @@ class HttpConnection {
   // --- For the server
 
   Progress progress() const { return progress_; }
+  // When it was accepted, or when its last response was sent.
   Time since() const { return since_; }
   int descriptor() const { return descriptor_; }
   // True for an event stream.
@@ -46,6 +48,8 @@ class HttpConnection {
   bool is_suspended() const { return suspended_; }
   // True while a part of the response is being made or sent.
   bool makes_parts() const { return makes_parts_ && !suspended_ && exchange_ != nullptr; }
+  // True if it occupies one of the server's kMaxKept places.
+  bool is_kept() const { return is_kept_; }
   // True if the response was made before the body of the request was read.
   bool leaves_body_unread() const { return leaves_body_unread_; }
   // True if poll(2) has reported for a suspended connection that its client has disconnected.
@@ -64,7 +68,8 @@ class HttpConnection {
 
   // --- For the callbacks of libmicrohttpd
 
-  void set_target(const char* target) { target_ = target == nullptr ? "" : target; }
+  // The request line has arrived.
+  void set_target(const char* target);
   // The access handler: called with the header of the request, then with each piece of the body,
   // then without a piece.
   MHD_Result on_request(const char* method, const char* version, const char* data,
@@ -84,20 +89,27 @@ class HttpConnection {
   MHD_Result respond(HttpResponse response);
   MHD_Result send_head(const HttpHead& head);
   MHD_Result send(unsigned status, const char* content_type, const HttpHeaders& headers,
-                  ResponsePointer made);
+                  bool has_length, ResponsePointer made);
+  bool may_keep();
+  void end_request();
+  void note_end_of_input();
   void suspend();
   void wake();
 
   HttpServer& server_;
   MHD_Connection* handle_;
   const int descriptor_;
-  const Time since_;
+  Time since_;
   const HttpPeer peer_;
   const std::weak_ptr<const Bridge> bridge_;
   std::string target_;
+  std::optional<HttpResponse> response_;    // to a request without a body, until its end
   std::unique_ptr<HttpExchange> exchange_;  // also makes streamed responses
   std::string part_;
   Progress progress_ = Progress::receiving;
+  std::uint32_t requests_ = 0;
+  bool is_kept_ = false;
+  bool keeps_ = false;  // the connection stays open after the response
   bool is_head_ = false;
   bool is_stream_ = false;
   bool waits_ = false;

@@ -117,6 +117,9 @@ std::optional<HttpResponse> refuse_framing(const HttpRequest& request, MHD_Conne
       return bad_framing("the header is malformed\n");
   }
   if (encodings == 0) return std::nullopt;
+  // [RFC 9112, section 6.1]
+  if (std::string_view(version) != MHD_HTTP_VERSION_1_1)
+    return bad_framing("only HTTP/1.1 has Transfer-Encoding\n");
   if (equal_but_for_case(*request.header(MHD_HTTP_HEADER_TRANSFER_ENCODING), "chunked"))
     return std::nullopt;
   return HttpResponse{.status = 501, .text = "unknown Transfer-Encoding\n"};

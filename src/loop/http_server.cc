@@ -17,9 +17,11 @@
 //    in parts. While it waits, the connection is suspended (http_connection.cc).
 //    All responses in parts together make kBytesPerTick bytes per tick, in equal parts, so that the
 //    loop serves its other work too.
-// 4. The daemon closes the connection and calls on_notice() again. Every response has the header
-//    `Connection: close`, so that a scraper does not occupy a connection between two scrapes. After
-//    a response that left the body unread, a LingeringClose discards what still arrives.
+// 4. A connection that is kept returns to step 2 when its response was sent. The client may have
+//    sent the next request already: the daemon has it in its buffer, or reads it then.
+// 5. The daemon closes another connection, whose response has had the header `Connection: close`,
+//    and calls on_notice() again. After a response that left the body unread, a LingeringClose
+//    discards what still arrives.
 //
 // Slow clients must not keep a health check from being answered. Therefore:
 // - When kMaxConnections are open, accepting pauses, and one connection is shut down (make_room):
@@ -29,8 +31,11 @@
 //   bounds exchanges and event streams.
 // - An exchange that waits for something far away occupies none of the kMaxConnections, and is
 //   never shut down for another. The owner bounds these.
-// - The daemon closes a connection that moves no byte for the idle timeout. `total_timer_` ends a
-//   connection that moves a byte now and then after the total timeout.
+// - At most kMaxKept connections are kept, so that others remain for new clients. A client learns
+//   with the response that its connection is closed, and loses no request by it.
+// - The daemon closes a connection that moves no byte for the idle timeout, or between two requests
+//   for the time of set_keep_alive(). `total_timer_` ends a connection that moves a byte now and
+//   then after the total timeout.
 // - The daemon does not watch suspended connections; check_suspended() finds those whose client has
 //   disconnected.
 // - The daemon may report work forever that it cannot do, for a request whose chunk header does not
@@ -217,6 +222,19 @@ void HttpServer::set_timeouts(std::chrono::seconds idle, Duration total) {
   set_work_pending(true);  // the timeout of the daemon may have changed
 }
 
+void HttpServer::set_keep_alive(std::chrono::seconds idle) {
+  if (std::exchange(keep_alive_, idle) == idle) return;
+  for (const auto& connection : connections_) {
+    if (!connection->is_kept() || connection->progress() != Progress::receiving) continue;
+    if (idle == std::chrono::seconds::zero()) {
+      connection->shut_down();
+    } else {
+      connection->set_idle_timeout(idle);
+    }
+  }
+  set_work_pending(true);
+}
+
 std::size_t HttpServer::exchanges() const {
   return count(connections_, [](const HttpConnection& connection) {
     return connection.progress() == Progress::exchanging && !connection.is_stream() &&
@@ -301,10 +319,22 @@ void HttpServer::connection_closed(HttpConnection* connection) {
   if (connection->leaves_body_unread() && !connection->is_shut_down())
     linger(connection->descriptor());
   if (connection->waits()) --waits_;
+  if (connection->is_kept()) --kept_;
   std::erase_if(connections_, [&](const auto& each) { return each.get() == connection; });
   arm_total_timer();
   if (is_full()) return;
   for (const auto& listener : listeners_) listener->resume();
+}
+
+bool HttpServer::may_keep(bool is_kept) const {
+  return keep_alive_ > std::chrono::seconds::zero() && (is_kept || kept_ < kMaxKept);
+}
+
+void HttpServer::request_ended(const HttpConnection& connection) {
+  const auto place = std::ranges::find_if(
+      connections_, [&](const auto& each) { return each.get() == &connection; });
+  std::rotate(place, place + 1, connections_.end());
+  arm_total_timer();
 }
 
 void HttpServer::wait_begun() {

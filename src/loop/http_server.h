@@ -1,12 +1,13 @@
 // HttpServer: an HTTP/1.1 server in the loop. Its owner answers each request with a response or an
-// exchange (http_exchange.h); each connection has one request. The server owns its listeners and,
-// through libmicrohttpd, its connections with their exchanges. Work per tick: O(connections), and
-// kBytesPerTick bytes of responses in parts.
+// exchange (http_exchange.h). The server owns its listeners and, through libmicrohttpd, its
+// connections with their exchanges. Work per tick and per request: O(connections), and
+// kBytesPerTick bytes of responses in parts per tick.
 //
 // Invariant: at most kMaxConnections connections are open, not counting connections that were shut
 // down and connections whose exchanges wait (HttpExchange::begin_waiting); further connections wait
-// in the kernel. Except for event streams, no connection exceeds `total_timeout` by more than a
-// second.
+// in the kernel. At most kMaxKept connections stay open after a response, for the next request.
+// Except for event streams, no request exceeds `total_timeout` by more than a second, counted from
+// the response before it.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +68,10 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
 
   static constexpr std::chrono::seconds kIdleTimeout{10};  // until set_timeouts()
 
+  // Connections that stay open for further requests, and requests of such a connection.
+  static constexpr std::size_t kMaxKept = 96;
+  static constexpr std::uint32_t kMaxRequests = 1000;
+
   // `loop` and `owner` outlive the server.
   HttpServer(Loop& loop, HttpOwner& owner);
   // Destroys all exchanges.
@@ -85,8 +90,12 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   // Sets TCP_NODELAY and keepalive of the later connections; see os::tune_connection().
   void tune(Duration keepalive_idle);
 
+  // Keeps connections open after a response, until no byte has moved for `idle`. Zero, the initial
+  // value, closes each after its response, and at once those that wait for a request.
+  void set_keep_alive(std::chrono::seconds idle);
   // Closes a connection if no byte has moved for `idle`, except while an exchange waits, or `total`
-  // after it was accepted. The timeouts also apply to open connections.
+  // after it was accepted or its last response was sent. The timeouts also apply to open
+  // connections.
   void set_timeouts(std::chrono::seconds idle, Duration total);
 
   // Counts that exclude the request that the owner is being asked to answer. O(connections).
@@ -101,6 +110,15 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   void stream_begun();
   // Another exchange waits.
   void wait_begun();
+  // Its connection stays open.
+  void wait_ended() { --waits_; }
+  std::chrono::seconds keep_alive() const { return keep_alive_; }
+  std::chrono::seconds idle_timeout() const { return idle_timeout_; }
+  // `is_kept`: the connection has a place already.
+  bool may_keep(bool is_kept) const;
+  void connection_kept() { ++kept_; }
+  // The response was sent, and the connection waits for a request.
+  void request_ended(const HttpConnection& connection);
   // Returns how many of `bytes` bytes a response may make now.
   std::size_t budget_for(std::size_t bytes) const;
   void spend(std::size_t bytes) { budget_left_ -= bytes; }
@@ -138,7 +156,9 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   HttpOwner& owner_;
   std::chrono::seconds idle_timeout_ = kIdleTimeout;
   Duration total_timeout_ = std::chrono::seconds(60);
-  std::vector<std::unique_ptr<HttpConnection>> connections_;  // oldest first
+  std::chrono::seconds keep_alive_{0};
+  std::size_t kept_ = 0;
+  std::vector<std::unique_ptr<HttpConnection>> connections_;  // in the order of since()
   std::size_t waits_ = 0;                                     // connections whose exchanges wait
   HttpPeer opening_peer_;                       // of the connection being given to the daemon
   std::weak_ptr<const Bridge> opening_bridge_;  // of the same connection

@@ -269,6 +269,7 @@ void Server::apply(const Settings& settings) {
                                      .pending = settings.handshakes};
   listeners_.set_handshake_limits(limits);
   admin_http_.set_handshake_limits(limits);
+  admin_http_.set_keep_alive(std::chrono::floor<std::chrono::seconds>(settings.http.keep_alive));
   http_api_.apply(settings);
 }
 

@@ -493,6 +493,65 @@ class OtherSites(ApiTest):
             self.assertEqual(connection.getresponse().status, 304)
 
 
+class KeptConnections(ApiTest):
+    def requests(self, daemon, context=None):
+        """Yields the status of each request, all of them on one connection."""
+        with contextlib.closing(self.connection(daemon, context)) as connection:
+            for number in range(5):
+                for method, path, body in (
+                        ("POST", "/api/v1/tubes/mail/jobs", b"to: ada"),
+                        ("POST", "/api/v1/tubes/mail/reserve", b'{"timeout": 50}'),
+                        ("GET", "/api/v1/jobs/99", None), ("DELETE", "/api/v1/tubes", None),
+                        ("GET", "/metrics", None), ("HEAD", "/healthz", None)):
+                    connection.request(method, path, body, {"X-Requested-By": "test"})
+                    plain = connection.sock
+                    answer = connection.getresponse()
+                    answer.read()
+                    self.assertIs(connection.sock, plain, (number, method, path))
+                    yield answer.status
+
+    def test_requests_in_turn(self):
+        daemon = self.serve()
+        self.assertEqual(list(self.requests(daemon)), 5 * [201, 201, 404, 405, 200, 200])
+
+    def test_requests_in_turn_over_tls(self):
+        daemon = self.serve(http_settings=Tls((self.server,), {}).keys("http.tls."))
+        context = tls_context(self.authority)
+        self.assertEqual(list(self.requests(daemon, context)), 5 * [201, 201, 404, 405, 200, 200])
+
+    def test_a_body_that_was_refused_ends_the_connection(self):
+        daemon = self.serve("-z", "10")
+        request = ("POST /api/v1/tubes/mail/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                   "X-Requested-By: test\r\nContent-Length: 1000\r\n\r\n"
+                   "DELETE /api/v1/jobs/1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        with contextlib.closing(self.socket_to(daemon)) as plain:
+            plain.sendall(request.encode())
+            answer = b"".join(iter(lambda: plain.recv(65536), b""))
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer)
+        self.assertEqual(answer.count(b"HTTP/1.1"), 1)
+        self.assertIn(b"\r\nConnection: close\r\n", answer)
+
+    def test_a_stop_does_not_wait_for_them(self):
+        daemon = self.serve(http_settings={"timeouts.shutdown": "1h"})
+        with contextlib.closing(self.connection(daemon)) as connection:
+            connection.request("GET", "/healthz")
+            self.assertEqual(connection.getresponse().read(), b"ok\n")
+            daemon.signal(signal.SIGTERM)
+            self.assertEqual(daemon.wait(), 0)
+
+    def test_a_reload_ends_it(self):
+        daemon = self.serve()
+        with contextlib.closing(self.connection(daemon)) as connection:
+            connection.request("GET", "/healthz")
+            self.assertEqual(connection.getresponse().read(), b"ok\n")
+            self.rewrite(daemon, http_settings={"http.keep_alive": "0s"})
+            self.assertEqual(connection.sock.recv(1), b"")
+            connection.close()
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            self.assertEqual(answer.headers["Connection"], "close")
+
+
 class Bounds(ApiTest):
     def test_bodies_that_are_too_long(self):
         daemon = self.serve("--limits-job-bytes", "1000")
