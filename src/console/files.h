@@ -1,4 +1,5 @@
-// The files of the console, compiled into the program: the files of web/, and dygraphs.
+// The files of the console, compiled into the program: the files of web/, dygraphs, and the
+// description of the API.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@ namespace tubed::console {
 
 // All views are valid as long as the program runs.
 struct File {
-  std::string_view path;  // "/" or "/console/table.js"
+  std::string_view path;  // "/", "/console/table.js" or "/api/v1/openapi.json"
   const char* type;       // content type
   std::string_view plain;
   std::string_view gzip;  // the content, compressed

@@ -34,6 +34,7 @@ namespace {
 
 constexpr std::string_view kApiPath = "/api/";
 constexpr std::string_view kConsolePath = "/console/";
+constexpr std::string_view kDescriptionPath = "/api/v1/openapi.json";
 constexpr std::string_view kBearer = "Bearer ";
 // Refusals of wrong tokens that wait for their time. Further refusals are sent at once.
 constexpr std::size_t kMostRefusals = 32;
@@ -226,7 +227,8 @@ std::optional<HttpReply> HttpApi::refuse_metrics(const HttpRequest& request) {
 }
 
 HttpReply HttpApi::respond(const HttpRequest& request, const HttpServer& server) {
-  if (!request.path().starts_with(kApiPath)) return serve_file(request);
+  if (!request.path().starts_with(kApiPath) || request.path() == kDescriptionPath)
+    return serve_file(request);
   if (is_stopping()) return http_response(api::stopping());
   if (const auto problem =
           api::check_origin(guard_headers(request), !is_read(request.method()), http_.hosts))

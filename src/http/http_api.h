@@ -2,7 +2,7 @@
 //
 // A request goes through these checks, in this order; the first that fails is the answer:
 // 1. http.api is not off, and the path is one of the API or of the console. The console's files
-//    need no rights. The server has not begun to stop: a request whose body arrives after that is
+//    and the description of the API need no rights. The server has not begun to stop: a request whose body arrives after that is
 //    refused too, before it opens a client.
 // 2. The Host, the Origin and Sec-Fetch-Site (api/guard.h), of /metrics too.
 // 3. The client has a role, if HTTP has authentication (Authenticator).

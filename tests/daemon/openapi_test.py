@@ -99,6 +99,21 @@ class OpenApi(DaemonTest):
         connection.request(method, BASE + path, body=body, headers=headers or {})
         return connection.getresponse()
 
+    def test_a_server_serves_the_description(self):
+        keys = {"http.listen": "127.0.0.1:0", "http.api": "read", "http.role": "web"}
+        role = table("[[role]]", {"name": "web", "verbs": ["produce"]})
+        daemon = self.start("--config", self.write_config(table("", keys) + role))
+        answer = self.request(daemon, "GET", "/openapi.json")
+        self.assertEqual((answer.status, answer.headers["Content-Type"]), (200, JSON))
+        self.assertEqual(json.loads(answer.read()), self.description.document)
+        self.assertEqual(answer.headers["Cache-Control"], "no-cache")
+        tag = answer.headers["ETag"]
+        answer = self.request(daemon, "GET", "/openapi.json", headers={"If-None-Match": tag})
+        self.assertEqual((answer.status, answer.read()), (304, b""))
+        self.assertEqual(self.request(daemon, "HEAD", "/openapi.json").status, 200)
+        answer = self.request(daemon, "POST", "/openapi.json")
+        self.assertEqual((answer.status, answer.headers["Allow"]), (405, "GET, HEAD"))
+
     def call(self, daemon, path, method, operation, case):
         """Sends each parameter as the description says; returns the response."""
         left = dict(case.parameters)

@@ -108,6 +108,7 @@ std::optional<std::vector<Page>> pages_of(const fs::path& root) {
       {"docs/reference/metrics.md", docs::metrics_markdown()},
       {"docs/reference/api.md", docs::api_markdown()},
       {"docs/reference/openapi.yaml", docs::openapi_yaml()},
+      {"src/console/openapi.json", docs::openapi_json()},
       {"docs/reference/settings.md", docs::settings_markdown()},
       {"etc/tubed.toml", docs::default_config()},
       {"packaging/tubed.toml", docs::conffile()},
