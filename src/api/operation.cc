@@ -15,6 +15,7 @@
 #include "protocol/reply.h"
 #include "text/numbers.h"
 #include "text/percent.h"
+#include "text/units.h"
 
 namespace tubed::api {
 
@@ -276,6 +277,11 @@ void LineMaker::add(const Placeholder& placeholder) {
   const std::string_view name = placeholder.name;
   if (name == "bytes") return add(fmt::to_string(bytes_));
   const std::string* given = find(parameters_, name);
+  std::string seconds;
+  if (given != nullptr && is_time(name)) {
+    seconds = without_unit(*given);
+    given = &seconds;
+  }
   if (given == nullptr && placeholder.default_value) return add(*placeholder.default_value);
   if (given == nullptr && placeholder.optional) {
     if (missing_.empty() && placeholder.prefix.empty()) missing_ = name;
@@ -382,6 +388,19 @@ std::variant<std::string, Problem> line_of(const Operation& operation, const Par
   LineMaker maker(operation, parameters, bytes);
   for_each_word(operation.line, [&](const auto& word) { maker.add(word); });
   return maker.take();
+}
+
+bool is_time(std::string_view parameter) {
+  constexpr auto kTimes = std::to_array<std::string_view>(
+      {"delay", "ttr", "seconds", "timeout", "age_over", "age_below"});
+  return std::ranges::find(kTimes, parameter) != kTimes.end();
+}
+
+std::string without_unit(const std::string& time) {
+  const bool has_unit = !time.empty() && (time.back() < '0' || time.back() > '9');
+  if (!has_unit || time.ends_with("ms")) return time;
+  const auto seconds = parse_quantity<std::uint64_t>(time, kTimeUnits, kSecondSize, kSecondSize);
+  return seconds && seconds->fits ? fmt::to_string(seconds->number) : time;
 }
 
 bool is_word(std::string_view text) {

@@ -110,6 +110,13 @@ std::optional<Problem> check_names(const Operation& operation, const Parameters&
 std::variant<std::string, Problem> line_of(const Operation& operation, const Parameters& parameters,
                                            std::uint64_t bytes = 0);
 
+// True if the values of the parameter are times, which may have a unit: 90s, 5m, 2h or 1d. Without
+// one they are seconds; a command may take milliseconds, 500ms, too.
+bool is_time(std::string_view parameter);
+// Returns the time in the form of the protocol, without a unit larger than milliseconds. A text that
+// is not a time is returned as it is: the command refuses it. O(text).
+std::string without_unit(const std::string& time);
+
 // True if the text can be one word of a line: not empty, without space and control characters.
 // O(text).
 bool is_word(std::string_view text);

@@ -17,7 +17,8 @@ constexpr std::size_t kArrivedBytes = loop::MemoryChannel::kBufferBytes;
 bool may_wait(const api::Operation& operation, const api::Parameters& parameters) {
   if (operation.waits.empty()) return false;
   const std::string* seconds = api::find(parameters, operation.waits);
-  return seconds != nullptr && parse_number<std::uint64_t>(*seconds).value_or(0) > 0;
+  return seconds != nullptr &&
+         parse_number<std::uint64_t>(api::without_unit(*seconds)).value_or(0) > 0;
 }
 
 }  // namespace

@@ -257,11 +257,35 @@ TEST_CASE("each filter is left out by itself, and a text is encoded") {
   CHECK(line(list, {{"tube", "a"}, {"age_over", ""}}).starts_with("refused"));
 }
 
+TEST_CASE("a time may have a unit") {
+  const Operation& put = operation_of("putJob");
+  const auto words = [&](const std::string& delay, const std::string& ttr) {
+    return line(put, {{"tube", "a"}, {"delay", delay}, {"ttr", ttr}}, 5);
+  };
+  CHECK(words("500ms", "90s") == "put-in-tube a 1024 500ms 90 5\r\n");
+  CHECK(words("5m", "2h") == "put-in-tube a 1024 300 7200 5\r\n");
+  CHECK(words("1d", "0s") == "put-in-tube a 1024 86400 0 5\r\n");
+  CHECK(words("7", "0") == "put-in-tube a 1024 7 0 5\r\n");
+  // The command refuses these.
+  for (const std::string time : {"1x", "s", "-1s", "1.5s", "1S", "99999999999999999999d", "1ss"}) {
+    CAPTURE(time);
+    CHECK(words(time, "1s") == "put-in-tube a 1024 " + time + " 1 5\r\n");
+  }
+  CHECK(line(operation_of("pauseTube"), {{"tube", "a"}, {"delay", "1m"}}) == "pause-tube a 60\r\n");
+  CHECK(line(operation_of("listJobs"), {{"tube", "a"}, {"age_over", "1h"}, {"age_below", "1d"}}) ==
+        "list-jobs a ready 0 100 age>3600 age<86400\r\n");
+  CHECK(line(operation_of("waitForJob"), {{"id", "7"}, {"seconds", "50s"}}) == "wait 50 7\r\n");
+  // Other numbers have no unit.
+  CHECK(line(operation_of("kickTube"), {{"tube", "a"}, {"bound", "1m"}}) == "kick-tube a 1m\r\n");
+}
+
 TEST_CASE("a wait is bounded, and in whole seconds") {
   const Operation& reserve = operation_of("reserve");
   CHECK(line(reserve, {{"tube", "a"}}) == "reserve-with-timeout 0\r\n");
   CHECK(line(reserve, {{"timeout", "50"}}) == "reserve-with-timeout 50\r\n");
-  for (const std::string_view seconds : {"51", "-1", "+1", "1s", "500ms", "4294967296", "x"}) {
+  CHECK(line(reserve, {{"timeout", "50s"}}) == "reserve-with-timeout 50\r\n");
+  for (const std::string_view seconds :
+       {"51", "51s", "1m", "-1", "+1", "-1s", "500ms", "4294967296", "x"}) {
     CAPTURE(seconds);
     CHECK(line(reserve, {{"timeout", std::string(seconds)}}) ==
           "refused: the parameter timeout is not a number of seconds from 0 to 50");

@@ -63,8 +63,9 @@ TEST_CASE("the body of a put that is refused runs no command") {
     Api api;
     api.run(before);
     for (const std::string query :
-         {"?pri=x", "?pri=-1", "?delay=1s", "?ttr=", "?tags=x", "?tags=idp:k+", "?tags=+idp:k",
-          "?pri=4294967296", "?tags=idp:k+idp:j", "?bytes=1", "?tube=other", "?pri=1&pri=2"})
+         {"?pri=x", "?pri=-1", "?delay=1x", "?delay=-1s", "?ttr=99999999d", "?ttr=", "?tags=x",
+          "?tags=idp:k+", "?tags=+idp:k", "?pri=4294967296", "?tags=idp:k+idp:j", "?bytes=1",
+          "?tube=other", "?pri=1&pri=2"})
       put_refused(api, query, {.body = body}, 400);
     put_refused(api, "?tags=grp:" + std::string(3000, 'a'), {.body = body}, 400);
     put_refused(api, "?pri=" + std::string(3000, '0') + "1", {.body = body}, 400);

@@ -28,7 +28,7 @@ TEST_CASE("requests that wait take no place from puts, deletes and a drain") {
     // The timeout is in the query or in the body.
     const bool in_query = i % 2 == 0;
     waiting.push_back(
-        rig.send(in_query ? HttpRig::request("POST", "/tubes/t/reserve?timeout=50")
+        rig.send(in_query ? HttpRig::request("POST", "/tubes/t/reserve?timeout=50s")
                           : HttpRig::request("POST", "/tubes/t/reserve", R"({"timeout":50})")));
     std::string refusal;
     REQUIRE(rig.run_until([&] {

@@ -136,7 +136,7 @@ std::string type_of_tube() {
 }
 
 // The type of the argument of the command that the parameter is.
-std::string type_of(const Operation& operation, std::string_view name) {
+std::string plain_type_of(const Operation& operation, std::string_view name) {
   const commands::Command* command = command_of(operation);
   if (name == operation.waits) return fmt::format("integer from 0 to {}", api::kMostWaitSeconds);
   if (name == "key") return "key of a policy";
@@ -160,6 +160,14 @@ std::string type_of(const Operation& operation, std::string_view name) {
   return name == "tube" ? type_of_tube() : "text";
 }
 
+// A time may have a unit, which the command does not take.
+constexpr std::string_view kUnits = ", or with a unit as ";
+std::string type_of(const Operation& operation, std::string_view name) {
+  const std::string type = plain_type_of(operation, name);
+  if (!api::is_time(name)) return type;
+  return fmt::format("{}{}{}", type, kUnits, name == operation.waits ? "50s" : "90s, 5m, 2h, 1d");
+}
+
 Json words_in(std::string_view text) {
   std::istringstream stream{std::string(text)};
   return texts({std::istream_iterator<std::string>(stream), {}});
@@ -177,7 +185,12 @@ Json schema_of_range(std::string_view type) {
   const auto least = take_number<std::uint64_t>(type).value_or(0);
   type.remove_prefix(std::string_view(" to ").size());
   const auto most = leading_number<std::uint64_t>(type);
-  return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
+  const bool has_units = type.find(kUnits) != std::string_view::npos;
+  if (!has_units) return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
+  return {{"type", texts({"integer", "string"})},
+          {"minimum", least},
+          {"maximum", most},
+          {"pattern", "^[0-9]+s?$"}};
 }
 
 // The schema of each type that has this part; the first row that fits counts.
@@ -187,7 +200,9 @@ struct TypeSchema {
 };
 constexpr auto kTypeSchemas = std::to_array<TypeSchema>({
     {"milliseconds as 500ms",
-     R"({"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+(ms)?$"})"},
+     R"({"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+(ms|s|m|h|d)?$"})"},
+    {"or with a unit as",
+     R"({"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+(s|m|h|d)?$"})"},
     {"< 2^32", R"({"type": "integer", "minimum": 0, "maximum": 4294967295})"},
     {"< 2^64", R"({"type": "integer", "minimum": 0})"},
     {"value of the key", R"({"type": ["string", "integer"]})"},
