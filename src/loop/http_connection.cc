@@ -8,10 +8,10 @@
 // - head: the header is not known; on_request() is called again without data.
 // - parts: next_part() has returned `wait`; read_part() is called again.
 //
-// libmicrohttpd closes a connection whose response is queued in the call with the header. A response
-// to a request without a body is therefore queued in the next call, at the end of the request, which
-// follows at once. A response that leaves the body unread is queued with the header: nothing of that
-// body can be taken for a request.
+// libmicrohttpd closes a connection whose response is queued in the call with the header. The
+// response to a request without a body is therefore queued in the next call, at the end of the
+// request, which follows at once. A response that leaves the body unread is queued with the header:
+// no part of that body can be taken for a request.
 //
 // The exchange may call resume() within the call that makes it wait, before the connection is
 // suspended. `resumed_` records that, and suspend() resumes at once.
@@ -257,8 +257,8 @@ void HttpConnection::end_request() {
 }
 
 // If the client has ended its output while its request was served, libmicrohttpd has missed that
-// event and would keep the connection: this causes another one. Requests that libmicrohttpd has read
-// are still answered.
+// event and would keep the connection: this causes another one. Requests that libmicrohttpd has
+// read are still answered.
 void HttpConnection::note_end_of_input() {
   pollfd watched{.fd = descriptor_, .events = POLLRDHUP, .revents = 0};
   if (::poll(&watched, 1, 0) <= 0) return;
