@@ -113,8 +113,8 @@ std::variant<std::string, Problem> line_of(const Operation& operation, const Par
 // True if the values of the parameter are times, which may have a unit: 90s, 5m, 2h or 1d. Without
 // one they are seconds; a command may take milliseconds, 500ms, too.
 bool is_time(std::string_view parameter);
-// Returns the time in the form of the protocol, without a unit larger than milliseconds. A text that
-// is not a time is returned as it is: the command refuses it. O(text).
+// Returns the time in the form of the protocol: with no unit, or in milliseconds. A text that is
+// not a time is returned as it is: the command refuses it. O(text).
 std::string without_unit(const std::string& time);
 
 // True if the text can be one word of a line: not empty, without space and control characters.

@@ -2,8 +2,8 @@
 //
 // A request goes through these checks, in this order; the first that fails is the answer:
 // 1. http.api is not off, and the path is one of the API or of the console. The console's files
-//    and the description of the API need no rights. The server has not begun to stop: a request whose body arrives after that is
-//    refused too, before it opens a client.
+//    and the description of the API need no rights. The server has not begun to stop: a request
+//    whose body arrives after that is refused too, before it opens a client.
 // 2. The Host, the Origin and Sec-Fetch-Site (api/guard.h), of /metrics too.
 // 3. The client has a role, if HTTP has authentication (Authenticator).
 // 4. The operation exists (404, 405), and http.api allows it. If it has a command, the server is in
