@@ -27,7 +27,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "engine/engine.h"
-#include "engine/role.h"
+#include "facts/role.h"
 #include "protocol/block.h"
 
 namespace tubed::api {

@@ -23,7 +23,7 @@
 
 #include "api/day_history.h"
 #include "base/crc32c.h"
-#include "engine/types.h"
+#include "facts/types.h"
 
 namespace tubed::api {
 

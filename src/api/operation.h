@@ -17,7 +17,7 @@
 #include "api/problem.h"
 #include "api/target.h"
 #include "commands/table.h"
-#include "engine/role.h"
+#include "facts/role.h"
 
 namespace tubed::api {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/role.h"
+#include "facts/role.h"
 #include "stats/tube_columns.h"
 
 namespace tubed::api {

@@ -17,7 +17,7 @@
 
 #include "base/bytes.h"
 #include "cluster/types.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 
 namespace tubed::cluster {
 

@@ -8,7 +8,7 @@
 #include "cluster/member.h"
 #include "cluster/raft_log.h"
 #include "cluster/types.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "journal/storage.h"
 
 namespace tubed::cluster {

@@ -53,7 +53,7 @@
 #include "cluster/node_state.h"
 #include "cluster/raft_log.h"
 #include "cluster/types.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "journal/storage.h"
 
 namespace tubed::cluster {

@@ -24,7 +24,7 @@
 
 #include "cluster/entry.h"
 #include "cluster/node.h"
-#include "engine/fact_log.h"
+#include "facts/fact_log.h"
 
 namespace tubed::cluster {
 

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "cluster/types.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 
 namespace tubed::cluster {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/types.h"
+#include "facts/types.h"
 #include "protocol/answer.h"
 
 namespace tubed::commands {

@@ -22,7 +22,7 @@
 #include <string_view>
 
 #include "commands/command.h"
-#include "engine/role.h"
+#include "facts/role.h"
 
 namespace tubed::commands {
 

@@ -32,7 +32,7 @@
 #include "commands/reload_result.h"
 #include "commands/tube_list_cache.h"
 #include "engine/engine.h"
-#include "engine/role.h"
+#include "facts/role.h"
 #include "protocol/answer.h"
 #include "protocol/arguments.h"
 #include "stats/counters.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/types.h"
+#include "facts/types.h"
 
 namespace tubed::commands {
 

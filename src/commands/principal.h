@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "engine/role.h"
-#include "engine/types.h"
+#include "facts/role.h"
+#include "facts/types.h"
 
 namespace tubed::commands {
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/time.h"
-#include "engine/deadline_index.h"
+#include "tables/deadline_index.h"
 
 namespace tubed::commands {
 

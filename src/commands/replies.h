@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "engine/types.h"
+#include "facts/types.h"
 #include "protocol/answer.h"
 #include "protocol/reply.h"
 

@@ -10,7 +10,7 @@
 #include "commands/audit.h"
 #include "commands/principal.h"
 #include "commands/reload_result.h"
-#include "engine/types.h"
+#include "facts/types.h"
 #include "stats/cluster.h"
 
 namespace tubed::commands {

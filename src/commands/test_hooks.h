@@ -8,7 +8,7 @@
 
 #include "commands/command.h"
 #include "commands/queue_clock.h"
-#include "engine/output.h"
+#include "facts/output.h"
 
 namespace tubed::commands {
 

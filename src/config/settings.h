@@ -16,9 +16,9 @@
 #include "base/log_level.h"
 #include "base/time.h"
 #include "config/listen.h"
-#include "engine/policy.h"
-#include "engine/role.h"
-#include "engine/types.h"
+#include "facts/policy.h"
+#include "facts/role.h"
+#include "facts/types.h"
 
 namespace tubed {
 

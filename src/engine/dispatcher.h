@@ -1,5 +1,5 @@
 // Dispatcher: gives ready jobs to sessions, at once or after a wait, in the steps of
-// engine/serve_queue.h.
+// tables/serve_queue.h.
 //
 // Invariant: between two calls of the engine no tube that gives jobs has both a ready job and a
 // waiting session.
@@ -9,7 +9,7 @@
 
 #include "base/time.h"
 #include "engine/job_choice.h"
-#include "engine/output.h"
+#include "facts/output.h"
 
 namespace tubed::engine {
 

@@ -1,4 +1,4 @@
-// DueWork: the work of time, in the steps of engine/deadline_index.h.
+// DueWork: the work of time, in the steps of tables/deadline_index.h.
 //
 // Each loop asks the DeadlineIndex for the next due tube or session, does one unit of work, which
 // changes the index, and asks again, until nothing is due or work_per_turn is used up.

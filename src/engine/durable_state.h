@@ -1,8 +1,8 @@
 // DurableState: the facts that give the present durable state of the queue.
 #pragma once
 
-#include "engine/fact.h"
 #include "engine/parts.h"
+#include "facts/fact.h"
 
 namespace tubed::engine {
 

@@ -8,8 +8,8 @@
 // engine/parts.h lists the parts of the queue. Above them, JobChoice chooses the next job of a
 // session, Dispatcher gives it, TubeMoves moves jobs to other tubes, and Flushes empties tubes.
 // DueWork does the work of time, FactReplay applies facts, DurableState emits them, and Queries
-// answers without a change. engine/serve_queue.h explains how a session gets a job,
-// engine/deadline_index.h the work of time, engine/fact.h the replay law.
+// answers without a change. tables/serve_queue.h explains how a session gets a job,
+// tables/deadline_index.h the work of time, facts/fact.h the replay law.
 //
 // Invariant: between two calls no tube that gives jobs has both a ready job and a waiting session.
 // Invariant: `now` never goes backwards from call to call.
@@ -31,8 +31,8 @@
 #include "engine/flushes.h"
 #include "engine/queries.h"
 #include "engine/requests.h"
-#include "engine/tag_memory.h"
 #include "engine/tube_moves.h"
+#include "tables/tag_memory.h"
 
 namespace tubed::engine {
 
@@ -49,7 +49,7 @@ class Engine {
   // --- Parts that have an interface of their own.
 
   // Bounds the bodies that arrive, and their tags, by job_memory_bytes. For tags and marks:
-  // engine/tag_memory.h.
+  // tables/tag_memory.h.
   JobMemory& memory() { return parts_.memory; }
   const JobMemory& memory() const { return parts_.memory; }
   const TubeList& tube_list() const { return parts_.tubes.list(); }
@@ -133,7 +133,7 @@ class Engine {
   // has members or gets them next. O(log n).
   void add_job(Time now, const Added& added, const JobTags& tags, const JobMarks& marks,
                Output& out);
-  // Asks for a job (engine/serve_queue.h). No value: the session waits, and a notice answers it
+  // Asks for a job (tables/serve_queue.h). No value: the session waits, and a notice answers it
   // later. Precondition: the session is not waiting. O(watched) for a short watch list or if it has
   // to wait, else O(watched tubes that have ready jobs). [protocol: reserve, reserve-with-timeout]
   std::optional<Notice> reserve(SessionId session, Time now, Wait wait);
@@ -171,7 +171,7 @@ class Engine {
   // [protocol: kick]
   std::uint32_t kick(Time now, Slices& kick, Output& out);
 
-  // --- Flushing (engine/flushed_jobs.h).
+  // --- Flushing (tables/flushed_jobs.h).
 
   // Removes all jobs of the tube, also from the clients that hold them, and returns how many. No
   // such tube: 0. Its unique keys are free. O(reserved jobs of the tube).
@@ -195,7 +195,7 @@ class Engine {
   // O(1).
   Deadlines next_deadlines() const { return due_work_.next(); }
   // Does the work that is due at or before now, for up to work_per_turn jobs or sessions of each
-  // kind, in the order of engine/deadline_index.h. If more is due, next_deadlines() says so. O(due
+  // kind, in the order of tables/deadline_index.h. If more is due, next_deadlines() says so. O(due
   // log n).
   void advance(Time now, Output& out) { due_work_.advance(now, out); }
 

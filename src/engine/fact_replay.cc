@@ -8,7 +8,7 @@
 #include "base/overloaded.h"
 #include "base/planted.h"
 #include "engine/job_facts.h"
-#include "engine/tag_memory.h"
+#include "tables/tag_memory.h"
 
 namespace tubed::engine {
 

@@ -1,4 +1,4 @@
-// FactReplay: what facts do to an engine that has no session (the law is in engine/fact.h).
+// FactReplay: what facts do to an engine that has no session (the law is in facts/fact.h).
 //
 // A fact makes the same moves as the command that has emitted it, but emits nothing and serves no
 // session.

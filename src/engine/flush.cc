@@ -1,4 +1,4 @@
-// Engine: flushing tubes. The steps of a flush are numbered in engine/flushed_jobs.h.
+// Engine: flushing tubes. The steps of a flush are numbered in tables/flushed_jobs.h.
 #include <algorithm>
 
 #include "engine/engine.h"

@@ -1,4 +1,4 @@
-// Flushes: how the jobs of a tube go at once, in the steps of engine/flushed_jobs.h.
+// Flushes: how the jobs of a tube go at once, in the steps of tables/flushed_jobs.h.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/time.h"
-#include "engine/fact.h"
 #include "engine/parts.h"
+#include "facts/fact.h"
 
 namespace tubed::engine {
 

@@ -1,6 +1,6 @@
 #include "engine/job_facts.h"
 
-#include "engine/tag_records.h"
+#include "tables/tag_records.h"
 
 namespace tubed::engine {
 

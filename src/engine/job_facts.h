@@ -1,9 +1,9 @@
 // Makes the facts about jobs from their records.
 #pragma once
 
-#include "engine/fact.h"
-#include "engine/job.h"
-#include "engine/unique_keys.h"
+#include "facts/fact.h"
+#include "tables/job.h"
+#include "tables/unique_keys.h"
 
 namespace tubed::engine {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/planted.h"
-#include "engine/tube_metrics.h"
+#include "tables/tube_metrics.h"
 
 namespace tubed::engine {
 

@@ -12,17 +12,17 @@
 
 #include <cstdint>
 
-#include "engine/concurrency_keys.h"
-#include "engine/deadline_index.h"
-#include "engine/fact.h"
-#include "engine/flushed_jobs.h"
-#include "engine/groups.h"
-#include "engine/info.h"
-#include "engine/job.h"
-#include "engine/reservation_limits.h"
-#include "engine/serve_queue.h"
-#include "engine/tube_table.h"
-#include "engine/unique_keys.h"
+#include "facts/fact.h"
+#include "facts/info.h"
+#include "tables/concurrency_keys.h"
+#include "tables/deadline_index.h"
+#include "tables/flushed_jobs.h"
+#include "tables/groups.h"
+#include "tables/job.h"
+#include "tables/reservation_limits.h"
+#include "tables/serve_queue.h"
+#include "tables/tube_table.h"
+#include "tables/unique_keys.h"
 
 namespace tubed::engine {
 
@@ -48,7 +48,7 @@ class JobMoves {
   const StateCounts& counts() const { return counts_; }
 
   // Each is O(log n), except as stated; a change of the room of a concurrency key costs more
-  // (engine/concurrency_keys.h).
+  // (tables/concurrency_keys.h).
 
   // Takes the job out of its place.
   void detach(Job* job);
@@ -88,7 +88,7 @@ class JobMoves {
   // Puts them into their order. O(n log n) for the buried jobs of the tubes where it is not.
   [[gnu::cold]] void order_buried();
 
-  // Step 1 of a flush (engine/flushed_jobs.h), for the jobs of the tube that are not reserved.
+  // Step 1 of a flush (tables/flushed_jobs.h), for the jobs of the tube that are not reserved.
   // O(1).
   [[gnu::cold]] FlushedBatch take_jobs_at_rest(Tube* tube);
   // The same for all jobs of the tube: the batch lists the reserved jobs after those that were

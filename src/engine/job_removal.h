@@ -4,15 +4,15 @@
 // the cooldown of its unique key, if that has one.
 #pragma once
 
-#include "engine/fact.h"
-#include "engine/job.h"
-#include "engine/job_memory.h"
 #include "engine/job_moves.h"
-#include "engine/job_table.h"
 #include "engine/tags.h"
-#include "engine/tube_metrics.h"
 #include "engine/tube_registry.h"
-#include "engine/unique_keys.h"
+#include "facts/fact.h"
+#include "tables/job.h"
+#include "tables/job_memory.h"
+#include "tables/job_table.h"
+#include "tables/tube_metrics.h"
+#include "tables/unique_keys.h"
 
 namespace tubed::engine {
 

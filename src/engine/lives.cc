@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/job_facts.h"
-#include "engine/tube_metrics.h"
+#include "tables/tube_metrics.h"
 
 namespace tubed::engine {
 

@@ -7,21 +7,21 @@
 // and emits the same facts as a command that does that: a log needs no policy to replay them. For
 // test mode it reports the retirement before the facts.
 //
-// When jobs expire: engine/expiries.h.
+// When jobs expire: tables/expiries.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "engine/expiries.h"
-#include "engine/job.h"
 #include "engine/job_moves.h"
 #include "engine/job_removal.h"
-#include "engine/job_waiters.h"
-#include "engine/output.h"
-#include "engine/serve_queue.h"
-#include "engine/tag_records.h"
 #include "engine/tube_registry.h"
+#include "facts/output.h"
+#include "tables/expiries.h"
+#include "tables/job.h"
+#include "tables/job_waiters.h"
+#include "tables/serve_queue.h"
+#include "tables/tag_records.h"
 
 namespace tubed::engine {
 

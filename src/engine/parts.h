@@ -1,6 +1,6 @@
 // Parts: what the queue consists of, in the order in which the parts refer to each other.
 //
-// JobTable, TubeTable and SessionTable own the records (engine/job.h), and TagRecords the records
+// JobTable, TubeTable and SessionTable own the records (tables/job.h), and TagRecords the records
 // of tags. TubeRegistry creates and removes tubes, and WatchLists changes the watch lists of
 // sessions. JobMoves takes a job from one place to another, JobRemoval ends it, and Lives applies
 // policies and tags to a job that comes back or expires. Tags sets the tags of a job, whose effects
@@ -12,32 +12,32 @@
 
 #include <cstdint>
 
-#include "engine/concurrency_keys.h"
-#include "engine/deadline_index.h"
-#include "engine/expiries.h"
-#include "engine/flushed_jobs.h"
-#include "engine/groups.h"
-#include "engine/info.h"
-#include "engine/job_memory.h"
 #include "engine/job_moves.h"
 #include "engine/job_removal.h"
-#include "engine/job_table.h"
-#include "engine/job_waiters.h"
 #include "engine/lives.h"
 #include "engine/policies.h"
 #include "engine/recorded_reservations.h"
-#include "engine/reservation_limits.h"
-#include "engine/serve_queue.h"
-#include "engine/session_table.h"
-#include "engine/tag_records.h"
 #include "engine/tags.h"
 #include "engine/tube_activity.h"
-#include "engine/tube_metrics.h"
 #include "engine/tube_registry.h"
-#include "engine/tube_table.h"
-#include "engine/types.h"
-#include "engine/unique_keys.h"
 #include "engine/watch_lists.h"
+#include "facts/info.h"
+#include "facts/types.h"
+#include "tables/concurrency_keys.h"
+#include "tables/deadline_index.h"
+#include "tables/expiries.h"
+#include "tables/flushed_jobs.h"
+#include "tables/groups.h"
+#include "tables/job_memory.h"
+#include "tables/job_table.h"
+#include "tables/job_waiters.h"
+#include "tables/reservation_limits.h"
+#include "tables/serve_queue.h"
+#include "tables/session_table.h"
+#include "tables/tag_records.h"
+#include "tables/tube_metrics.h"
+#include "tables/tube_table.h"
+#include "tables/unique_keys.h"
 
 namespace tubed::engine {
 

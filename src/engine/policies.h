@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/policy.h"
+#include "facts/policy.h"
 
 namespace tubed::engine {
 

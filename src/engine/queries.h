@@ -10,10 +10,10 @@
 
 #include "base/time.h"
 #include "engine/job_choice.h"
-#include "engine/job_filter.h"
 #include "engine/parts.h"
 #include "engine/requests.h"
 #include "engine/tube_info.h"
+#include "facts/job_filter.h"
 
 namespace tubed::engine {
 

@@ -13,10 +13,10 @@
 // if that is earlier. This counts no timeout.
 #pragma once
 
-#include "engine/deadline_index.h"
-#include "engine/job.h"
 #include "engine/job_facts.h"
-#include "engine/session_table.h"
+#include "tables/deadline_index.h"
+#include "tables/job.h"
+#include "tables/session_table.h"
 
 namespace tubed::engine {
 

@@ -1,6 +1,6 @@
 // Replay: a FactSink that applies facts to an engine, with one time for all facts.
 //
-// The engine must have no open session. See the replay law in engine/fact.h.
+// The engine must have no open session. See the replay law in facts/fact.h.
 #pragma once
 
 #include "engine/engine.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "engine/tube_table.h"
-#include "engine/types.h"
+#include "facts/types.h"
+#include "tables/tube_table.h"
 
 namespace tubed::engine {
 

@@ -1,18 +1,18 @@
 // Tags: what the tags of a put do [extension: put tags].
 //
 // The tags of a job are in its history (TagRecord), so a job without tags pays nothing for them.
-// Each kind has a part of its own: engine/unique_keys.h, engine/concurrency_keys.h, engine/groups.h
-// and engine/expiries.h.
+// Each kind has a part of its own: tables/unique_keys.h, tables/concurrency_keys.h, tables/groups.h
+// and tables/expiries.h.
 #pragma once
 
-#include "engine/concurrency_keys.h"
-#include "engine/expiries.h"
-#include "engine/groups.h"
-#include "engine/job.h"
-#include "engine/job_memory.h"
 #include "engine/job_moves.h"
-#include "engine/tag_records.h"
-#include "engine/unique_keys.h"
+#include "tables/concurrency_keys.h"
+#include "tables/expiries.h"
+#include "tables/groups.h"
+#include "tables/job.h"
+#include "tables/job_memory.h"
+#include "tables/tag_records.h"
+#include "tables/unique_keys.h"
 
 namespace tubed::engine {
 

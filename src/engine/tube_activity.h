@@ -10,8 +10,8 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/info.h"
-#include "engine/tube_table.h"
+#include "facts/info.h"
+#include "tables/tube_table.h"
 
 namespace tubed::engine {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/concurrency_keys.h"
-#include "engine/tube_metrics.h"
+#include "tables/concurrency_keys.h"
+#include "tables/tube_metrics.h"
 
 namespace tubed::engine {
 

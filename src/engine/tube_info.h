@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/time.h"
-#include "engine/info.h"
-#include "engine/job.h"
+#include "facts/info.h"
+#include "tables/job.h"
 
 namespace tubed::engine {
 

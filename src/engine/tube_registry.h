@@ -8,15 +8,15 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/deadline_index.h"
-#include "engine/expiries.h"
-#include "engine/flushed_jobs.h"
 #include "engine/policies.h"
-#include "engine/reservation_limits.h"
 #include "engine/tube_activity.h"
-#include "engine/tube_metrics.h"
-#include "engine/tube_table.h"
-#include "engine/types.h"
+#include "facts/types.h"
+#include "tables/deadline_index.h"
+#include "tables/expiries.h"
+#include "tables/flushed_jobs.h"
+#include "tables/reservation_limits.h"
+#include "tables/tube_metrics.h"
+#include "tables/tube_table.h"
 
 namespace tubed::engine {
 

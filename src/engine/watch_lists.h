@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/job.h"
 #include "engine/tube_registry.h"
-#include "engine/tube_table.h"
-#include "engine/types.h"
+#include "facts/types.h"
+#include "tables/job.h"
+#include "tables/tube_table.h"
 
 namespace tubed::engine {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/fact_log.h"
+#include "facts/fact_log.h"
 #include "journal/batch.h"
 #include "journal/context.h"
 #include "journal/format.h"

@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "base/result.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "journal/record.h"
 
 namespace tubed::journal {

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "journal/record.h"
 #include "journal/storage.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "journal/record.h"
 #include "journal/segment.h"
 #include "journal/segment_liveness.h"

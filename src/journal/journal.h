@@ -41,8 +41,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/fact_log.h"
-#include "engine/owned_fact.h"
+#include "facts/fact_log.h"
+#include "facts/owned_fact.h"
 #include "journal/appender.h"
 #include "journal/closed_files.h"
 #include "journal/committer.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <variant>
 
-#include "engine/fact_log.h"
+#include "facts/fact_log.h"
 
 namespace tubed::journal {
 

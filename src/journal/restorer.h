@@ -1,7 +1,7 @@
 // Restorer: passes the facts that recovery reads to the queue.
 #pragma once
 
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "journal/recovery.h"
 
 namespace tubed::journal {

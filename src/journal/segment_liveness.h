@@ -24,7 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/fact.h"
+#include "facts/fact.h"
 
 namespace tubed::journal {
 

@@ -18,7 +18,7 @@
 
 #include <optional>
 
-#include "engine/fact_log.h"
+#include "facts/fact_log.h"
 #include "journal/appender.h"
 #include "journal/closed_files.h"
 #include "journal/committer.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "engine/types.h"
+#include "facts/types.h"
 #include "json/json.h"
 
 namespace tubed::json {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "cluster/replicated_log.h"
-#include "engine/fact_log.h"
+#include "facts/fact_log.h"
 #include "journal/journal.h"
 
 namespace tubed::node {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/result.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "journal/journal.h"
 #include "loop/file_storage.h"
 #include "loop/loop.h"

@@ -13,7 +13,7 @@
 #include "cluster/entry.h"
 #include "cluster/raft_log.h"
 #include "cluster/types.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "loop/file_storage.h"
 #include "loop/loop.h"
 

@@ -22,7 +22,7 @@
 #include "cluster/member.h"
 #include "cluster/raft_log_context.h"
 #include "cluster/types.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "loop/loop.h"
 
 namespace tubed::node {

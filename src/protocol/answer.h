@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "engine/types.h"
+#include "facts/types.h"
 #include "protocol/block.h"
 #include "protocol/reply.h"
 

@@ -16,9 +16,9 @@
 #include <tuple>
 #include <type_traits>
 
-#include "engine/job_filter.h"
-#include "engine/policy.h"
-#include "engine/types.h"
+#include "facts/job_filter.h"
+#include "facts/policy.h"
+#include "facts/types.h"
 
 namespace tubed::protocol {
 

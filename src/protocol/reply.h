@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "engine/types.h"
+#include "facts/types.h"
 
 namespace tubed::protocol {
 

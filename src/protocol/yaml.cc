@@ -6,7 +6,7 @@
 
 #include "base/overloaded.h"
 #include "base/planted.h"
-#include "engine/types.h"
+#include "facts/types.h"
 #include "text/ascii.h"
 
 namespace tubed::protocol {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/fact_log.h"
+#include "facts/fact_log.h"
 
 namespace tubed::serving {
 

@@ -1,7 +1,7 @@
 // The ids that recovery skips.
 #pragma once
 
-#include "engine/types.h"
+#include "facts/types.h"
 
 namespace tubed::serving {
 

@@ -5,14 +5,14 @@
 #include <array>
 #include <string>
 
-#include "engine/fact_log.h"
-#include "engine/info.h"
-#include "engine/tube_metrics.h"
-#include "engine/types.h"
+#include "facts/fact_log.h"
+#include "facts/info.h"
+#include "facts/types.h"
 #include "stats/cluster.h"
 #include "stats/counters.h"
 #include "stats/process.h"
 #include "stats/row.h"
+#include "tables/tube_metrics.h"
 
 namespace tubed::stats {
 

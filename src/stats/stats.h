@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/fact_log.h"
-#include "engine/info.h"
+#include "facts/fact_log.h"
+#include "facts/info.h"
 #include "protocol/block.h"
 #include "stats/rows.h"
 

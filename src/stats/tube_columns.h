@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/info.h"
+#include "facts/info.h"
 #include "stats/row.h"
 
 namespace tubed::stats {

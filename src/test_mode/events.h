@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/types.h"
+#include "facts/types.h"
 
 namespace tubed::test_mode {
 

@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "engine/engine.h"
-#include "engine/owned_fact.h"
+#include "facts/owned_fact.h"
 
 namespace tubed::test_mode {
 

@@ -55,7 +55,7 @@ Time first_of(const Deadlines& next) {
   return std::min({next.delay, next.ttr, next.pause});
 }
 
-// The job waits for its group (engine/groups.h).
+// The job waits for its group (tables/groups.h).
 bool is_held(const Placement& place) {
   return place.state == JobState::delayed && place.until == kNever;
 }

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "base/time.h"
-#include "engine/types.h"
+#include "facts/types.h"
 
 namespace tubed::cluster_test {
 

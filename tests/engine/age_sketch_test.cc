@@ -1,5 +1,5 @@
 // AgeSketch compared with a multiset of all creation times.
-#include "engine/age_sketch.h"
+#include "tables/age_sketch.h"
 
 #include <random>
 #include <set>

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/output.h"
-#include "engine/types.h"
+#include "facts/output.h"
+#include "facts/types.h"
 
 namespace tubed::engine {
 

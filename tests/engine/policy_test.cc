@@ -1,5 +1,5 @@
 // The values of policies, and which of them is in force.
-#include "engine/policy.h"
+#include "facts/policy.h"
 
 #include <algorithm>
 #include <chrono>

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/output.h"
-#include "engine/owned_fact.h"
+#include "facts/output.h"
+#include "facts/owned_fact.h"
 
 namespace tubed::engine {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/owned_fact.h"
+#include "facts/owned_fact.h"
 #include "journal/record.h"
 #include "journal/recovery.h"
 #include "journal/segment.h"

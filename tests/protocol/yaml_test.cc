@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/types.h"
+#include "facts/types.h"
 
 using namespace tubed;
 using namespace tubed::protocol;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/fact_log.h"
+#include "facts/fact_log.h"
 
 namespace tubed::simulation {
 

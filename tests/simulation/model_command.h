@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/types.h"
+#include "facts/types.h"
 
 namespace tubed::simulation {
 

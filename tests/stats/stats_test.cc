@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/policy.h"
+#include "facts/policy.h"
 #include "protocol/text_keys.h"
 #include "tests/commands/talk.h"
 #include "tests/stats/cluster.h"

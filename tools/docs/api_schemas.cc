@@ -12,7 +12,7 @@
 #include "api/day_history.h"
 #include "api/history.h"
 #include "commands/table.h"
-#include "engine/policy.h"
+#include "facts/policy.h"
 #include "stats/stats.h"
 #include "stats/tube_columns.h"
 

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "engine/policy.h"
+#include "facts/policy.h"
 #include "stats/tube_columns.h"
 #include "text/numbers.h"
 #include "tools/docs/api_schemas.h"

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "client/reply_parser.h"
-#include "engine/types.h"
+#include "facts/types.h"
 #include "tubectl/bench/plan.h"
 
 namespace tubed::tubectl::bench {

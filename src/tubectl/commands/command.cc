@@ -12,7 +12,7 @@
 #include "client/stats_block.h"
 #include "client/system_error.h"
 #include "client/times.h"
-#include "engine/types.h"
+#include "facts/types.h"
 #include "protocol/reply.h"
 #include "tubectl/exit_codes.h"
 #include "tubectl/jobs/capabilities.h"

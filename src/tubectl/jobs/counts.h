@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/types.h"
+#include "facts/types.h"
 #include "tubectl/json.h"
 #include "tubectl/options.h"
 #include "tubectl/snapshot.h"

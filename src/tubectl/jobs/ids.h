@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/types.h"
+#include "facts/types.h"
 
 namespace tubed::tubectl {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/types.h"
+#include "facts/types.h"
 #include "tubectl/work/decision.h"
 
 namespace tubed::tubectl::work {

@@ -28,7 +28,7 @@
 #include "client/connection.h"
 #include "client/event_loop.h"
 #include "client/stats_block.h"
-#include "engine/types.h"
+#include "facts/types.h"
 #include "tubectl/work/command.h"
 #include "tubectl/work/decision.h"
 #include "tubectl/work/report.h"

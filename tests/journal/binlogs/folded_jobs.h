@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 
 namespace tubed::journal {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "engine/fact.h"
+#include "facts/fact.h"
 #include "journal/binlog.h"
 
 namespace tubed::journal {
