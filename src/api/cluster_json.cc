@@ -24,7 +24,8 @@ Json member_json(const stats::ClusterNode& node) {
           {"leads", node.leads},
           {"self", node.is_self},
           {"match", node.match ? Json(*node.match) : Json()},
-          {"silent_ms", node.silence ? in_milliseconds(*node.silence) : Json()}};
+          {"silent_ms", node.silence ? in_milliseconds(*node.silence) : Json()},
+          {"level", node.level > 0 ? Json(node.level) : Json()}};
 }
 
 }  // namespace

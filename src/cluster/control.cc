@@ -80,8 +80,7 @@ std::optional<Hello> decode_hello(std::string_view frame) {
       !take_value(*reader, read.purpose, Purpose::request) || !reader->take(read.cluster) ||
       !reader->take(read.from) || !reader->take(read.to) ||
       !reader->take(read.configuration_index) || !take_text(*reader, read.address) ||
-      !take_text(*reader, read.name) || !reader->take(invites) || !reader->at_end() ||
-      invites > 1) {
+      !take_text(*reader, read.name) || !reader->take(invites) || invites > 1) {
     return std::nullopt;
   }
   read.invites = invites != 0;
@@ -92,9 +91,8 @@ std::optional<Welcome> decode_welcome(std::string_view frame) {
   auto reader = open(frame, welcome);
   Welcome read;
   if (!reader || !reader->take(read.level) ||
-      !take_value(*reader, read.status, WelcomeStatus::busy) ||
-      !reader->take(read.configuration_index) || !take_text(*reader, read.name) ||
-      !reader->at_end()) {
+      !take_value(*reader, read.status, WelcomeStatus::too_old) ||
+      !reader->take(read.configuration_index) || !take_text(*reader, read.name)) {
     return std::nullopt;
   }
   return read;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "cluster/levels.h"
 #include "cluster/types.h"
 
 namespace tubed::cluster {
@@ -26,7 +27,7 @@ enum class Purpose : std::uint8_t {
 
 struct Hello {
   Purpose purpose = Purpose::frames;
-  std::uint16_t level = 1;  // features known to the caller
+  Level level = kFirstLevel;  // the highest that the caller knows
   std::uint64_t cluster = 0;
   NodeId from = 0;
   NodeId to = 0;                  // 0 for a request: any node with that address
@@ -47,11 +48,12 @@ enum class WelcomeStatus : std::uint8_t {
   waiting,        // the node has no state yet
   not_a_member,   // no configuration known to the node has the caller
   busy,           // another fetch is under way
+  too_old,        // the caller does not know the level in use; not sent to a caller with level 1
 };
 
 struct Welcome {
   WelcomeStatus status = WelcomeStatus::ok;
-  std::uint16_t level = 1;
+  Level level = kFirstLevel;      // the highest that the node knows
   Index configuration_index = 0;  // newest configuration known to the node
   std::string name;               // of the node
 

@@ -58,7 +58,7 @@ Bytes EntryWriter::finish(EntryHeader header) {
   return entry;
 }
 
-std::optional<EntryHeader> read_entry_header(std::string_view entry) {
+std::optional<EntryHeader> read_entry_header(std::string_view entry, Level known) {
   if (entry.size() < kEntryHeaderBytes) return std::nullopt;
   const char* at = entry.data();
   const auto take = [&at](auto& value) {
@@ -75,12 +75,17 @@ std::optional<EntryHeader> read_entry_header(std::string_view entry) {
   header.time = Time(Duration(time));
   take(header.chain);
   take(header.leader);
-  if (header.version != 1 || header.level > kFeatureLevel) return std::nullopt;
+  if (header.version != 1 || header.level > known) return std::nullopt;
   return header;
 }
 
-bool read_facts(std::string_view entry, FactSink& sink) {
-  const auto header = read_entry_header(entry);
+Level level_of_entry(std::string_view entry) {
+  if (entry.size() < kEntryHeaderBytes) return 0;
+  return load_little<Level>(entry.data() + sizeof(std::uint16_t));
+}
+
+bool read_facts(std::string_view entry, FactSink& sink, Level known) {
+  const auto header = read_entry_header(entry, known);
   if (!header) return false;
   std::string_view rest = entry.substr(kEntryHeaderBytes);
   for (std::uint32_t i = 0; i < header->facts; ++i) {

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "cluster/levels.h"
 #include "cluster/types.h"
 #include "facts/fact.h"
 
@@ -25,7 +26,7 @@ using Chain = std::uint64_t;
 
 struct EntryHeader {
   std::uint16_t version = 1;  // of this layout
-  std::uint16_t level = 1;    // features that a reader needs
+  Level level = kFirstLevel;  // that a reader must know
   std::uint32_t facts = 0;
   JobId next_job_id = 0;  // only smaller ids were used up to the end of the entry
   Time time = {};         // of the cluster, when the entry was made
@@ -36,7 +37,6 @@ struct EntryHeader {
 };
 
 inline constexpr std::size_t kEntryHeaderBytes = 48;
-inline constexpr std::uint16_t kFeatureLevel = 1;
 
 // Collects the facts of one entry.
 class EntryWriter {
@@ -60,11 +60,13 @@ class EntryWriter {
   JobId next_job_id_ = 1;
 };
 
-// Returns nothing if the bytes are not an entry that this program can read.
-std::optional<EntryHeader> read_entry_header(std::string_view entry);
+// Returns nothing if the bytes are not an entry that a program with this level can read.
+std::optional<EntryHeader> read_entry_header(std::string_view entry, Level known = kFeatureLevel);
+// Returns the level of an entry that read_entry_header() may refuse; 0: it has no header.
+Level level_of_entry(std::string_view entry);
 // Passes the facts of an entry to `sink` in order; their texts point into `entry`. Returns false if
 // a record is incomplete or the number of facts differs; some facts may have been passed. O(bytes).
-bool read_facts(std::string_view entry, FactSink& sink);
+bool read_facts(std::string_view entry, FactSink& sink, Level known = kFeatureLevel);
 // Returns the bytes that the facts of the entry take in the journal, without the batch header.
 inline std::size_t fact_bytes(std::string_view entry) {
   return entry.size() - kEntryHeaderBytes;

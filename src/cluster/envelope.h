@@ -19,8 +19,6 @@
 
 namespace tubed::cluster {
 
-inline constexpr std::uint8_t kFrameVersion = 1;
-
 // Writes a frame: its fields in order, then finish().
 class FrameWriter {
  public:

@@ -22,13 +22,14 @@ Applied founding_position(std::uint64_t cluster) {
 }
 
 Result<void> found(journal::Storage& storage, const RaftLogOptions& log, NodeId node,
-                   const std::vector<Member>& members) {
+                   const std::vector<Member>& members, Level level) {
   const NodeState state{.cluster = log.cluster,
                         .node = node,
                         .term = kFoundingTerm,
                         .voted_for = 0,
                         .configuration = TRY(encode_members(members)),
-                        .configuration_index = kFoundingIndex};
+                        .configuration_index = kFoundingIndex,
+                        .level = level};
   NullRaftLogHost host;
   const auto made = TRY(RaftLog::open(storage, host, log));
   TRY(made->reset(kFoundingIndex));

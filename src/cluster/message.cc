@@ -1,5 +1,7 @@
 #include "cluster/message.h"
 
+#include <fmt/format.h>
+
 #include "cluster/envelope.h"
 
 namespace tubed::cluster {
@@ -78,8 +80,23 @@ std::optional<Message> decode(std::string_view frame) {
     entry.data = Bytes::copy_of(data);
     message.entries.push_back(std::move(entry));
   }
-  if (!reader->at_end()) return std::nullopt;
   return message;
+}
+
+std::optional<std::uint8_t> later_version(std::string_view frame) {
+  if (frame.size() <= kFrameHeaderBytes) return std::nullopt;
+  const auto version = static_cast<std::uint8_t>(frame[kFrameHeaderBytes]);
+  if (version <= kFrameVersion) return std::nullopt;
+  const auto crc = journal::load_little<std::uint32_t>(frame.data() + sizeof(std::uint32_t));
+  if (crc != crc32c(0, frame.substr(kFrameHeaderBytes))) return std::nullopt;
+  return version;
+}
+
+std::string later_version_text(std::uint8_t version) {
+  return fmt::format(
+      "the other node speaks version {} of the protocol between nodes, and this node only version "
+      "{}: upgrade this node",
+      version, kFrameVersion);
 }
 
 }  // namespace tubed::cluster

@@ -57,7 +57,16 @@ inline constexpr std::size_t kMostFrameBytes = 64U << 20;
 // Returns the length of the frame that begins here, including its header. Nothing: more bytes are
 // needed to know it. 0: no frame begins like this.
 std::optional<std::size_t> frame_bytes(std::string_view bytes);
-// Returns nothing if the frame is damaged or of another version. `frame` is complete.
+// Returns nothing if the frame is damaged or of another version. Bytes after its last member are
+// those of a later version, and ignored. `frame` is complete.
 std::optional<Message> decode(std::string_view frame);
+
+inline constexpr std::uint8_t kFrameVersion = 1;
+
+// Returns the version of a complete frame that is intact, and of a later version than this program
+// knows. O(1) for the known version.
+std::optional<std::uint8_t> later_version(std::string_view frame);
+// Returns the reason for closing a connection on which such a frame has arrived, for the log.
+std::string later_version_text(std::uint8_t version);
 
 }  // namespace tubed::cluster

@@ -46,6 +46,12 @@ Result<std::unique_ptr<Node>> Node::open(journal::Storage& storage, NodeHost& ho
                                          const NodeOptions& options, const Applied& base) {
   auto state = TRY(load_node_state(storage));
   if (!state) return Error{"the node has no state: it is not a member of a cluster"};
+  if (state->level > options.level) {
+    return Error{
+        fmt::format("the cluster uses feature level {}, and this version of tubed knows "
+                    "only {}: start a later version",
+                    state->level, options.level)};
+  }
   std::unique_ptr<Node> node(new Node(storage, host, options, std::move(*state)));
   TRY(node->start(base));
   return node;
@@ -163,7 +169,7 @@ void Node::done(std::string_view step, int code, const core_update* update,
 void Node::store_state() {
   state_.term = core_term(core_.get());
   state_.voted_for = core_voted_for(core_.get());
-  if (const auto stored = store_node_state(storage_, state_); !stored) fail(stored.error().message);
+  store_node();
 }
 
 void Node::store_entries(Index first, std::span<const Entry> entries) {

@@ -48,6 +48,7 @@
 #include "cluster/entry.h"
 #include "cluster/followers.h"
 #include "cluster/lease.h"
+#include "cluster/levels.h"
 #include "cluster/member.h"
 #include "cluster/message.h"
 #include "cluster/node_state.h"
@@ -77,6 +78,8 @@ class NodeHost {
   virtual void raft_log_full(bool full, const std::string& reason) = 0;
   // True if the journal has no room for further jobs.
   virtual bool journal_full() const { return false; }
+  // Returns the highest level that this other member knows; 0: it is not connected.
+  virtual Level level_of(NodeId /*member*/) const { return 0; }
 
  protected:
   ~NodeHost() = default;
@@ -84,7 +87,8 @@ class NodeHost {
 
 struct NodeOptions {
   Duration election_timeout = std::chrono::milliseconds(300);
-  unsigned seed = 1;  // for the random part of the election timeout
+  unsigned seed = 1;            // for the random part of the election timeout
+  Level level = kFeatureLevel;  // the highest that the program knows
   // How many entries up to the journal's position are kept, and at most how many bytes of them; at
   // least one entry is kept. A node that lags by less needs no state.
   Index kept_entries = 4096;
@@ -101,7 +105,7 @@ struct NodeOptions {
 class Node final : private RaftLogHost {
  public:
   // Continues from the disk. `base` is the position of the journal. The error is one line: no
-  // state, another cluster, damage, or a raft log that does not reach the position or has another
+  // state, a level that the program does not know, another cluster, damage, or a raft log that does not reach the position or has another
   // term there. Blocks while it reads the raft log.
   static Result<std::unique_ptr<Node>> open(journal::Storage& storage, NodeHost& host,
                                             const NodeOptions& options, const Applied& base);
@@ -181,6 +185,16 @@ class Node final : private RaftLogHost {
   // True if the lease was given up for a transfer that is under way.
   bool is_transferring() const { return lease_.given_up(); }
 
+  // Returns the level in use in the cluster, as far as this node has applied its entries.
+  Level level() const { return state_.level; }
+  // Returns the highest level that this program knows.
+  Level known_level() const { return options_.level; }
+  // An entry of this level is about to be applied: stores the level durably if it is higher.
+  // Returns false if that fails.
+  bool raise_level(Level level);
+  // Returns the highest level that all members know; 0 if one of them is not connected. O(members).
+  Level common_level() const;
+
   // Changes RaftLogOptions::log_bytes.
   void set_log_bytes(std::uint64_t bytes) { log_->set_log_bytes(bytes); }
   // The journal has everything up to this position on disk: older entries may be cut.
@@ -220,6 +234,7 @@ class Node final : private RaftLogHost {
   void follow_transfer();
   void take_echo(const Message& result);
   void store_state();
+  void store_node();
   void store_entries(Index first, std::span<const Entry> entries);
   void send(const core_message& message);
   void explain(Message& rejection) const;

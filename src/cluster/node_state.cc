@@ -21,10 +21,13 @@ using journal::store_little;
 constexpr std::string_view kStatePrefix = "state.";
 constexpr const char* kSpareName = "state.spare";
 
-// The layout of a file: the header, the configuration, and the checksum of both.
+// The layout of a file: the header, the configuration, and the checksum of both. Version 2 has the
+// level at the end of the header. A node uses it only when its cluster has risen above the first
+// level, so an earlier version reads the file until then.
 namespace state_file {
 constexpr std::string_view kMagic = "tubednod";
 constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersionWithLevel = 2;
 constexpr std::size_t kVersionAt = 8;
 constexpr std::size_t kConfigurationBytesAt = 12;
 constexpr std::size_t kNumberAt = 16;
@@ -34,6 +37,8 @@ constexpr std::size_t kTermAt = 40;
 constexpr std::size_t kVotedForAt = 48;
 constexpr std::size_t kConfigurationIndexAt = 56;
 constexpr std::size_t kHeaderBytes = 64;
+constexpr std::size_t kLevelAt = 64;
+constexpr std::size_t kHeaderBytesWithLevel = 72;
 constexpr std::size_t kChecksumBytes = 4;
 }  // namespace state_file
 
@@ -63,10 +68,11 @@ Result<StateFiles> list_states(journal::FileReader& storage) {
 
 std::string encode_state(const NodeState& state, std::uint64_t number) {
   using namespace state_file;
-  std::string image(kHeaderBytes, '\0');
+  const bool has_level = state.level > kFirstLevel;
+  std::string image(has_level ? kHeaderBytesWithLevel : kHeaderBytes, '\0');
   char* const at = image.data();
   std::ranges::copy(kMagic, at);
-  store_little(at + kVersionAt, kVersion);
+  store_little(at + kVersionAt, has_level ? kVersionWithLevel : kVersion);
   store_little(at + kConfigurationBytesAt, static_cast<std::uint32_t>(state.configuration.size()));
   store_little(at + kNumberAt, number);
   store_little(at + kClusterAt, state.cluster);
@@ -74,6 +80,7 @@ std::string encode_state(const NodeState& state, std::uint64_t number) {
   store_little(at + kTermAt, state.term);
   store_little(at + kVotedForAt, state.voted_for);
   store_little(at + kConfigurationIndexAt, state.configuration_index);
+  if (has_level) store_little(at + kLevelAt, std::uint64_t{state.level});
   image += state.configuration;
   char checksum[kChecksumBytes];
   store_little(checksum, crc32c(0, image));
@@ -94,22 +101,26 @@ Result<NodeState> decode_state(std::string_view image, std::uint64_t number) {
     return damaged("is damaged: its checksum is wrong");
   }
   const auto version = load_little<std::uint32_t>(at + kVersionAt);
-  if (version != kVersion) {
-    return Error{
-        fmt::format("has format version {}; this tubed reads version {}", version, kVersion)};
+  if (version != kVersion && version != kVersionWithLevel) {
+    return Error{fmt::format("has format version {}; this tubed reads versions up to {}", version,
+                             kVersionWithLevel)};
   }
+  const bool has_level = version == kVersionWithLevel;
+  const std::size_t header = has_level ? kHeaderBytesWithLevel : kHeaderBytes;
+  if (checked < header) return damaged("is damaged: it is too short");
   if (load_little<std::uint64_t>(at + kNumberAt) != number) {
     return damaged("is damaged: it has the number of another file");
   }
-  if (load_little<std::uint32_t>(at + kConfigurationBytesAt) != checked - kHeaderBytes) {
+  if (load_little<std::uint32_t>(at + kConfigurationBytesAt) != checked - header) {
     return damaged("is damaged: its length is wrong");
   }
   return NodeState{.cluster = load_little<std::uint64_t>(at + kClusterAt),
                    .node = load_little<std::uint64_t>(at + kNodeAt),
                    .term = load_little<std::uint64_t>(at + kTermAt),
                    .voted_for = load_little<std::uint64_t>(at + kVotedForAt),
-                   .configuration = std::string(image.substr(kHeaderBytes, checked - kHeaderBytes)),
-                   .configuration_index = load_little<std::uint64_t>(at + kConfigurationIndexAt)};
+                   .configuration = std::string(image.substr(header, checked - header)),
+                   .configuration_index = load_little<std::uint64_t>(at + kConfigurationIndexAt),
+                   .level = has_level ? load_little<Level>(at + kLevelAt) : kFirstLevel};
 }
 
 // Reads the whole file. If `syncing`, the same storage, is not null, also makes the file durable.

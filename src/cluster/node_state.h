@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cluster/levels.h"
 #include "cluster/types.h"
 #include "journal/storage.h"
 
@@ -24,6 +25,7 @@ struct NodeState {
   NodeId voted_for = 0;       // in `term`; 0: no node
   std::string configuration;  // the members, in the Raft library's encoding; empty: none
   Index configuration_index = 0;
+  Level level = kFirstLevel;  // in use in the cluster, as far as the node knows
 
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };

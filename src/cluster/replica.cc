@@ -56,6 +56,7 @@ bool Replica::advance() {
   const Index committed =
       TUBED_PLANTED(gate_opens_at_local_sync) ? node_.stored() : node_.committed();
   if (serving_) log_->committed(committed);
+  raise_level();
   cut();
   return applied_.index < node_.applicable() && !is_held_back();
 }
@@ -71,7 +72,7 @@ bool Replica::is_held_back() const {
 void Replica::notice_leadership() {
   const bool leads = node_.leads();
   if (leading_ != 0 && (!leads || node_.term() != leading_ || node_.is_stranded())) {
-    leading_ = begins_ = 0;
+    leading_ = begins_ = raises_ = 0;
     if (std::exchange(serving_, false) && !TUBED_PLANTED(no_undo)) {
       ended_ = true;
       return host_.start_again();
@@ -86,16 +87,34 @@ bool Replica::begin_term() {
   EntryWriter writer;
   writer.use_ids_below(engine_.queries().next_id());
   begins_ = node_.last() + 1;
-  const Bytes entry = writer.finish(
-      {.time = node_.time().at(now), .chain = node_.tail_chain(), .leader = node_.id()});
-  return node_.submit({entry}) != 0;
+  return submit(writer, node_.level());
+}
+
+// Appends an entry that is to be read by nodes with this level. Returns false if the node cannot.
+bool Replica::submit(EntryWriter& writer, Level level) {
+  return node_.submit({writer.finish({.level = level,
+                                      .time = node_.time().at(host_.clock()),
+                                      .chain = node_.tail_chain(),
+                                      .leader = node_.id()})}) != 0;
+}
+
+// O(1) if this node knows no higher level than that in use.
+void Replica::raise_level() {
+  if (!serving_ || node_.level() >= node_.known_level() || raises_ != 0 || !node_.can_submit())
+    return;
+  const Level common = node_.common_level();
+  if (common <= node_.level()) return;
+  EntryWriter writer;
+  writer.use_ids_below(engine_.queries().next_id());
+  const Index index = node_.last() + 1;
+  if (submit(writer, common)) raises_ = index;
 }
 
 // Returns the time of the newest entry of facts, applied or not; 1970 if no entry has facts.
 Time Replica::newest_time() const {
   for (Index i = node_.last(); i >= node_.log().first(); --i) {
     if (node_.entry(i).type != EntryType::facts) continue;
-    const auto header = read_entry_header(node_.entry(i).data.view());
+    const auto header = read_entry_header(node_.entry(i).data.view(), node_.known_level());
     return header ? header->time : Time();
   }
   return Time();
@@ -121,9 +140,9 @@ bool Replica::apply(Index index) {
   const Applied next{.index = index, .term = entry.term, .chain = node_.chain(index)};
   if (entry.type == EntryType::facts) {
     const std::string_view text = entry.data.view();
-    const auto header = read_entry_header(text);
+    const auto header = read_entry_header(text, node_.known_level());
     if (!header) {
-      fail(fmt::format("entry {} is of a later version of tubed, or damaged", index));
+      fail(unreadable(index, text));
       return false;
     }
     if (header->chain != applied_.chain) {
@@ -132,8 +151,9 @@ bool Replica::apply(Index index) {
     }
     if (!TUBED_PLANTED(applied_outside_its_batch))
       journal_.make_room(fact_bytes(text) + journal::record_bytes(next));
+    if (!take_level(header->level)) return false;
     Feed feed(*this, header->time, !serving_);
-    if (!read_facts(text, feed)) {
+    if (!read_facts(text, feed, node_.known_level())) {
       fail(fmt::format("entry {} is damaged", index));
       return false;
     }
@@ -142,6 +162,25 @@ bool Replica::apply(Index index) {
   journal_.fact(next);
   applied_ = next;
   unsynced_.push_back({.end = journal_.appended(), .index = index});
+  return true;
+}
+
+std::string Replica::unreadable(Index index, std::string_view entry) const {
+  const Level level = level_of_entry(entry);
+  if (level <= node_.known_level())
+    return fmt::format("entry {} is of a later version of tubed, or damaged", index);
+  return fmt::format(
+      "entry {} has feature level {}, and this version of tubed knows only {}: start "
+      "a later version",
+      index, level, node_.known_level());
+}
+
+// An entry of this level is applied next.
+bool Replica::take_level(Level level) {
+  if (level <= node_.level()) return true;
+  raises_ = 0;
+  if (!node_.raise_level(level)) return false;
+  host_.level_risen(level);
   return true;
 }
 

@@ -17,12 +17,20 @@
 // again from its disk.
 //
 // The raft log is cut up to the position that the journal has on disk.
+//
+// A serving leader raises the level in use (levels.h) when it is connected to all members and all
+// know a higher level: it submits an entry without facts that has the new level. A node stores the
+// level before it applies that entry, and a leader gives its entries the level in use. So no node
+// applies what a higher level allows before it knows that level, and a new leader, which has
+// applied all earlier entries before it serves, continues with at least the level of its
+// predecessor.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cluster/cluster_clock.h"
 #include "cluster/node.h"
@@ -43,6 +51,8 @@ class ReplicaHost {
   virtual void begin_serving() = 0;
   // Leadership was lost. Gated replies must not be sent, and the node must be started again.
   virtual void start_again() = 0;
+  // The level in use has risen. It is already stored.
+  virtual void level_risen(Level /*level*/) {}
   // The replica differs from the cluster or cannot continue. One line.
   virtual void replica_failed(const std::string& reason) = 0;
 
@@ -90,10 +100,14 @@ class Replica {
 
   void notice_leadership();
   bool begin_term();
+  bool submit(EntryWriter& writer, Level level);
   Time newest_time() const;
   bool is_held_back() const;
   bool apply(Index index);
+  bool take_level(Level level);
+  std::string unreadable(Index index, std::string_view entry) const;
   void serve();
+  void raise_level();
   void cut();
   void fail(const std::string& reason);
 
@@ -108,6 +122,7 @@ class Replica {
   std::unique_ptr<ReplicatedLog> log_;  // null: this node has never led
   Term leading_ = 0;                    // the noticed term in which this node leads
   Index begins_ = 0;                    // the entry that begins that term
+  Index raises_ = 0;                    // the entry of that term that raises the level; 0: none
   bool serving_ = false;
   bool ended_ = false;  // failed, or must be started again
   // Positions of the log of facts that the journal has not synced, and their entries.

@@ -81,7 +81,8 @@ void ReplicatedLog::submit() {
       const Entry before{.term = node_.term(), .type = EntryType::facts, .data = entries.back()};
       chain = chain_after(chain, index, before);
     }
-    entries.push_back(writer.finish({.time = now, .chain = chain, .leader = node_.id()}));
+    entries.push_back(
+        writer.finish({.level = node_.level(), .time = now, .chain = chain, .leader = node_.id()}));
     ++index;
   }
   waiting_.resize(1);

@@ -42,6 +42,7 @@ std::string encode_log(const TransferLog& frame) {
   writer.put(frame.first);
   writer.put(frame.configuration_index);
   put_text(writer, frame.configuration);
+  if (frame.level > kFirstLevel) writer.put(frame.level);
   return writer.finish();
 }
 
@@ -97,7 +98,7 @@ bool take(FrameReader& reader, TransferPosition& frame) {
 }
 bool take(FrameReader& reader, TransferLog& frame) {
   return reader.take(frame.first) && frame.first > 0 && reader.take(frame.configuration_index) &&
-         take_text(reader, frame.configuration);
+         take_text(reader, frame.configuration) && (reader.at_end() || reader.take(frame.level));
 }
 bool take(FrameReader& reader, TransferFailure& frame) {
   return take_text(reader, frame.reason);

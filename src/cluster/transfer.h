@@ -20,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "cluster/levels.h"
 #include "cluster/types.h"
 #include "facts/fact.h"
 
@@ -52,6 +53,7 @@ struct TransferLog {
   Index first = 0;  // of the following entries; position + 1: no entries follow
   Index configuration_index = 0;
   std::string configuration;
+  Level level = kFirstLevel;  // in use in the cluster
 };
 struct TransferEntries {
   Index first = 0;

@@ -310,6 +310,7 @@ void ClusterMember::introduce() {
     const cluster::Node& node = node_->node();
     facts.configuration_index = node.configuration_at(node.last()).second;
     facts.has_state = true;
+    facts.level = node.level();
   }
   links_->set_facts(facts);
 }
@@ -319,7 +320,9 @@ WelcomeStatus ClusterMember::judge(const cluster::Hello& hello) {
   WelcomeStatus status = links_->usual_status(hello);
   // A caller that knows a later configuration may be a member in it.
   const bool knows_more = hello.configuration_index > links_->facts().configuration_index;
-  if (status == WelcomeStatus::not_a_member && knows_more) status = WelcomeStatus::ok;
+  if (status == WelcomeStatus::not_a_member && knows_more) {
+    status = hello.level < links_->facts().level ? WelcomeStatus::too_old : WelcomeStatus::ok;
+  }
   // The change that has removed it may be taken back.
   const bool is_settled =
       phase_ != Phase::running || links_->facts().configuration_index <= node_->node().committed();
@@ -442,6 +445,9 @@ const stats::ClusterState& ClusterMember::state() {
   if (node_ != nullptr) {
     describe_node(node_->node(), node_->replica().applied().index, state_);
     state_.raft_log_full = node_->raft_log_full();
+    for (stats::ClusterNode& other : state_.nodes) {
+      if (!other.is_self) other.level = links_->last_level(other.id);
+    }
   } else {
     state_.role = stats::ClusterRole::waiting;
   }

@@ -90,6 +90,10 @@ class ClusterMember final : public ClusterMode,
   void fetch_state(cluster::NodeId from) override;
   void begin_serving() override;
   void leadership_lost() override;
+  void level_risen() override { introduce(); }
+  cluster::Level level_of(cluster::NodeId member) const override {
+    return links_->connected_level(member);
+  }
   void node_failed(int exit_code) override { host_.cluster_failed(exit_code); }
   // StateTransfersHost.
   void fetch_ended(bool fetched) override;

@@ -29,6 +29,7 @@ stats::ClusterNode described(const cluster::Node& node, const cluster::Member& m
                                .votes = member.role == cluster::MemberRole::voter,
                                .leads = member.id == leader,
                                .is_self = member.id == node.id()};
+  if (described.is_self) described.level = node.known_level();
   if (!node.leads()) return described;
   described.match = described.is_self ? node.stored() : node.match(member.id);
   if (described.is_self) {
@@ -48,6 +49,7 @@ void describe_node(const cluster::Node& node, cluster::Index applied, stats::Clu
   const cluster::NodeId leader = node.leads() ? node.id() : node.leader();
   state.role = role_of(node, itself == members.end() ? nullptr : &*itself);
   state.term = node.term();
+  state.feature_level = node.level();
   state.committed = node.committed();
   state.members_index = node.members_index();
   state.applied = applied;

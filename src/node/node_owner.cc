@@ -108,6 +108,12 @@ void NodeOwner::replica_failed(const std::string& reason) {
   host_.node_failed(os::kExitJournalFailed);
 }
 
+void NodeOwner::level_risen(cluster::Level level) {
+  log_.info("the feature level of the cluster has risen",
+            {{"level", std::uint64_t{level}}, {"allows", cluster::what_level_allows(level)}});
+  host_.level_risen();
+}
+
 void NodeOwner::raft_log_full(bool full, const std::string& reason) {
   raft_log_full_ = full;
   if (full) {

@@ -34,6 +34,10 @@ class NodeOwnerHost {
   virtual void fetch_state(cluster::NodeId from) = 0;
   virtual void begin_serving() = 0;
   virtual void leadership_lost() = 0;
+  // The level in use has risen.
+  virtual void level_risen() = 0;
+  // Returns the highest level that this other member knows; 0: it is not connected.
+  virtual cluster::Level level_of(cluster::NodeId member) const = 0;
   // The reason has been logged.
   virtual void node_failed(int exit_code) = 0;
 
@@ -93,10 +97,12 @@ class NodeOwner final : private cluster::NodeHost,
   void node_failed(const std::string& reason) override;
   void raft_log_full(bool full, const std::string& reason) override;
   bool journal_full() const override { return journal_ != nullptr && journal_->full(); }
+  cluster::Level level_of(cluster::NodeId member) const override { return host_.level_of(member); }
   // ReplicaHost.
   Time wall() const override;
   void begin_serving() override { host_.begin_serving(); }
   void start_again() override { host_.leadership_lost(); }
+  void level_risen(cluster::Level level) override;
   void replica_failed(const std::string& reason) override;
   // JournalOwnerHost.
   void flush_requested() override { host_.begin_tick(); }

@@ -8,6 +8,8 @@ namespace tubed::node {
 
 namespace {
 
+// The most hosts that are remembered.
+constexpr std::size_t kMostLaterVersions = 64;
 constexpr Duration kKeepaliveIdle = std::chrono::seconds(10);
 
 os::Socket tuned(os::Socket socket) {
@@ -44,6 +46,15 @@ void PeerAcceptor::refuse(const Pending& pending, std::string_view reason) {
   pending_.erase(pending.place);
 }
 
+// The other node connects again and again: each version of a host is logged once.
+void PeerAcceptor::refuse_version(const Pending& pending, std::uint8_t version) {
+  const std::string peer = pending.peer();
+  const auto key = std::pair(peer.substr(0, peer.rfind(':')), version);
+  if (later_versions_.size() >= kMostLaterVersions) later_versions_.clear();
+  if (!later_versions_.insert(key).second) return static_cast<void>(pending_.erase(pending.place));
+  refuse(pending, cluster::later_version_text(version));
+}
+
 PeerAcceptor::Pending::Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Channel> channel)
     : acceptor_(acceptor),
       channel_(std::make_unique<FrameChannel>(acceptor.loop_, std::move(channel), *this,
@@ -53,8 +64,10 @@ PeerAcceptor::Pending::Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Cha
 }
 
 void PeerAcceptor::Pending::on_frame(std::string_view frame) {
+  if (const auto version = cluster::later_version(frame))
+    return acceptor_.refuse_version(*this, *version);
   const auto hello = cluster::decode_hello(frame);
-  if (!hello) return acceptor_.refuse(*this, "no hello of this version");
+  if (!hello) return acceptor_.refuse(*this, "no hello that this version knows");
   if (channel_->read_ahead() != 0) return acceptor_.refuse(*this, "more was sent than a hello");
   PeerAcceptor& acceptor = acceptor_;
   auto channel = std::move(channel_);

@@ -7,9 +7,12 @@
 // again, and only the newest connection counts.
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "cluster/control.h"
 #include "loop/listener.h"
@@ -61,12 +64,14 @@ class PeerAcceptor final : public loop::ListenerOwner {
   void on_connection(os::Socket socket) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
   void refuse(const Pending& pending, std::string_view reason);
+  void refuse_version(const Pending& pending, std::uint8_t version);
 
   loop::Loop& loop_;
   os::Log& log_;
   const PeerLimits& limits_;
   PeerAcceptorOwner& owner_;
-  std::list<Pending> pending_;  // oldest first
+  std::list<Pending> pending_;                                     // oldest first
+  std::set<std::pair<std::string, std::uint8_t>> later_versions_;  // logged, by host
   loop::Listener listener_;
 };
 

@@ -46,12 +46,20 @@ void PeerLink::on_connected(Result<std::unique_ptr<loop::Channel>> result) {
 }
 
 void PeerLink::on_frame(std::string_view frame) {
+  if (const auto version = cluster::later_version(frame))
+    return fail(cluster::later_version_text(*version));
   const auto welcome = cluster::decode_welcome(frame);
   if (up_ || !welcome) return fail("the other node has sent something that is no welcome");
+  level_ = welcome->level;
   if (welcome->status != cluster::WelcomeStatus::ok) {
     wait_ = limits_.last_retry;
     fail(fmt::format("the other node does not accept this node: {}", to_string(welcome->status)));
     return owner_.on_rejected(*this, *welcome);
+  }
+  if (welcome->level < owner_.level_in_use()) {
+    wait_ = limits_.last_retry;
+    return fail(fmt::format("it knows only feature level {}, and the cluster uses {}: upgrade it",
+                            welcome->level, owner_.level_in_use()));
   }
   up_ = true;
   wait_ = limits_.retry;
@@ -86,6 +94,8 @@ std::string_view to_string(cluster::WelcomeStatus status) {
       return "this node is no member";
     case cluster::WelcomeStatus::busy:
       return "it is busy";
+    case cluster::WelcomeStatus::too_old:
+      return "the cluster uses a feature level that this node does not know: upgrade this node";
   }
   return "?";
 }

@@ -4,7 +4,8 @@
 //
 // 1. It connects and sends its Hello. The attempt fails if no Welcome arrives within
 //    limits.welcome, or the other node does not accept the connection.
-// 2. After the Welcome it is up, and frames are sent. The other node sends nothing further.
+// 2. The attempt also fails if the other node does not know the level in use. After the Welcome it
+//    is up, and frames are sent. The other node sends nothing further.
 // 3. It fails if the connection is lost, if bytes are not acknowledged within limits.user_timeout,
 //    or if more than limits.unsent bytes are unsent.
 // 4. After a failure it waits for limits.retry, doubled after each further failure up to
@@ -30,6 +31,8 @@ class PeerLink;
 class PeerLinkOwner {
  public:
   virtual cluster::Hello hello_for(const cluster::Member& member) const = 0;
+  // Returns the level in use in the cluster: a node that does not know it is not accepted.
+  virtual cluster::Level level_in_use() const = 0;
   virtual void on_up(PeerLink& link) = 0;
   // The attempt or the connection has failed.
   virtual void on_down(PeerLink& link, const std::string& reason) = 0;
@@ -52,6 +55,8 @@ class PeerLink final : public FrameChannelOwner {
   // on_down().
   void send(std::string frame);
   bool is_up() const { return up_; }
+  // Returns the highest level that the other node knows, by its last Welcome; 0: none arrived.
+  cluster::Level level() const { return level_; }
   std::size_t unsent() const { return up_ ? channel_->unsent() : 0; }
   const cluster::Member& member() const { return member_; }
 
@@ -71,6 +76,7 @@ class PeerLink final : public FrameChannelOwner {
   std::unique_ptr<loop::Connector> connector_;  // while connecting
   std::unique_ptr<FrameChannel> channel_;       // while connected
   bool up_ = false;
+  cluster::Level level_ = 0;
   Duration wait_;      // before the next attempt
   loop::Timer timer_;  // for the wait or the attempt
 };

@@ -94,7 +94,8 @@ WelcomeStatus PeerLinks::usual_status(const Hello& hello) const {
   const bool to_any = hello.purpose == Purpose::request && hello.to == 0;
   if ((hello.to != facts_.node && !to_any) || hello.from == facts_.node)
     return WelcomeStatus::other_node;
-  return is_member(hello.from) ? WelcomeStatus::ok : WelcomeStatus::not_a_member;
+  if (!is_member(hello.from)) return WelcomeStatus::not_a_member;
+  return hello.level < facts_.level ? WelcomeStatus::too_old : WelcomeStatus::ok;
 }
 
 // --- Links that this node has dialled
@@ -107,6 +108,19 @@ void PeerLinks::send(NodeId to, std::string frame) {
 bool PeerLinks::is_connected(NodeId node) const {
   const auto found = outgoing_.find(node);
   return found != outgoing_.end() && found->second.link->is_up();
+}
+
+cluster::Level PeerLinks::connected_level(NodeId node) const {
+  const auto found = outgoing_.find(node);
+  return found != outgoing_.end() && found->second.link->is_up() ? found->second.link->level() : 0;
+}
+
+cluster::Level PeerLinks::last_level(NodeId node) const {
+  const auto found = outgoing_.find(node);
+  if (found == outgoing_.end()) return 0;
+  const cluster::Level connected = connected_level(node);
+  if (connected != 0) return connected;
+  return found->second.level != 0 ? found->second.level : found->second.link->level();
 }
 
 std::size_t PeerLinks::unsent(NodeId node) const {
@@ -127,9 +141,13 @@ Hello PeerLinks::hello_for(const Member& member) const {
 }
 
 void PeerLinks::on_up(PeerLink& link) {
-  outgoing_[link.member().id].reason.clear();
+  Outgoing& outgoing = outgoing_[link.member().id];
+  outgoing.reason.clear();
+  outgoing.level = link.level();
   log_.limited(Log::Level::info, os::monotonic_now(), "connected to another node",
-               {{"address", link.member().address}, {"id", text_of(link.member().id)}});
+               {{"address", link.member().address},
+                {"id", text_of(link.member().id)},
+                {"level", std::uint64_t{std::min(link.level(), cluster::kFeatureLevel)}}});
 }
 
 void PeerLinks::on_down(PeerLink& link, const std::string& reason) {
@@ -163,17 +181,26 @@ void PeerLinks::on_hello(const Hello& hello, std::unique_ptr<FrameChannel> chann
     status = WelcomeStatus::busy;
   }
   if (status == WelcomeStatus::ok) return accept(hello, std::move(channel));
-  channel->send(welcome(status));
+  // A caller with the first level does not know too_old, and tries again after busy.
+  const bool knows_too_old = hello.level > cluster::kFirstLevel;
+  const bool says_busy = status == WelcomeStatus::too_old && !knows_too_old;
+  channel->send(welcome(says_busy ? WelcomeStatus::busy : status));
   channel.reset();
-  log_.limited(
-      Log::Level::info, os::monotonic_now(), "another node was not accepted",
-      {{"address", hello.address}, {"id", text_of(hello.from)}, {"answer", to_string(status)}});
+  const std::string answer =
+      status == WelcomeStatus::too_old
+          ? fmt::format("it knows only feature level {}, and the cluster uses {}: upgrade it",
+                        hello.level, facts_.level)
+          : std::string(to_string(status));
+  log_.limited(Log::Level::info, os::monotonic_now(), "another node was not accepted",
+               {{"address", hello.address}, {"id", text_of(hello.from)}, {"answer", answer}});
   host_.on_turned_away(hello, status);
 }
 
 void PeerLinks::accept(const Hello& hello, std::unique_ptr<FrameChannel> channel) {
   switch (hello.purpose) {
     case Purpose::frames: {
+      if (const auto dialled = outgoing_.find(hello.from); dialled != outgoing_.end())
+        dialled->second.level = hello.level;
       incoming_.erase(hello.from);  // before the Welcome
       FrameChannel& accepted = *channel;
       incoming_[hello.from] = std::make_unique<Incoming>(*this, hello.from, std::move(channel));
@@ -204,6 +231,8 @@ PeerLinks::Incoming::Incoming(PeerLinks& links, NodeId from, std::unique_ptr<Fra
 
 void PeerLinks::Incoming::on_frame(std::string_view frame) {
   links_.host_.begin_tick();
+  if (const auto version = cluster::later_version(frame))
+    return links_.close_incoming(node, *version);
   links_.host_.on_frame(node, frame);
 }
 
@@ -211,6 +240,17 @@ void PeerLinks::Incoming::on_closed(std::string_view reason) {
   links_.log_.limited(Log::Level::debug, os::monotonic_now(), "connection of another node closed",
                       {{"id", text_of(node)}, {"reason", reason}});
   links_.incoming_.erase(NodeId{node});
+}
+
+// The other node connects again and may send the same: each version is logged once.
+void PeerLinks::close_incoming(NodeId from, std::uint8_t version) {
+  incoming_.erase(from);
+  const auto known = outgoing_.find(from);
+  const bool is_logged =
+      known != outgoing_.end() && std::exchange(known->second.later_version, version) == version;
+  if (is_logged) return;
+  log_.limited(Log::Level::warning, os::monotonic_now(), "connection of another node closed",
+               {{"id", text_of(from)}, {"reason", cluster::later_version_text(version)}});
 }
 
 // --- Requests

@@ -13,6 +13,9 @@
 // Welcome, and because this class, when it accepts a connection for frames, first closes the former
 // connection of that node, discarding everything read from it, and then sends the Welcome.
 //
+// A connection on which a frame of a later protocol version arrives is closed, with a line in the
+// log.
+//
 // Bounds: limits.pending connections without a Hello, one connection for frames per node that the
 // host accepts, limits.requests requests of other nodes, limits.unsent bytes per link.
 #pragma once
@@ -42,6 +45,7 @@ struct PeerFacts {
   std::string address;  // NAME@HOST:PORT
   cluster::Index configuration_index = 0;
   bool has_state = false;
+  cluster::Level level = cluster::kFirstLevel;  // in use in the cluster
 };
 
 // The part of the server that uses the links. Its functions may call PeerLinks but not destroy it.
@@ -96,7 +100,7 @@ class PeerLinks final : public PeerAcceptorOwner,
 
   // Returns the answer to a Hello according to the current facts and members, the first that
   // applies: other_node if it names another node, waiting without a state, other_cluster,
-  // other_node (a request may go to node 0), not_a_member.
+  // other_node (a request may go to node 0), not_a_member, too_old.
   cluster::WelcomeStatus usual_status(const cluster::Hello& hello) const;
 
   // Sends the frame if the link to the node is up; otherwise drops it, as for a node that is not a
@@ -104,6 +108,12 @@ class PeerLinks final : public PeerAcceptorOwner,
   void send(cluster::NodeId to, std::string frame);
   // True if the link that this node has dialled is up. O(log members).
   bool is_connected(cluster::NodeId node) const;
+  // Returns the highest level that the node knows, if the link to it is up; otherwise 0. O(log
+  // members).
+  cluster::Level connected_level(cluster::NodeId node) const;
+  // Returns the highest level that the node knew when it was last connected, in either direction;
+  // 0: never since the start. O(log members).
+  cluster::Level last_level(cluster::NodeId node) const;
   // Returns the bytes that wait to be sent to the node.
   std::size_t unsent(cluster::NodeId node) const;
 
@@ -131,6 +141,7 @@ class PeerLinks final : public PeerAcceptorOwner,
   void on_hello(const cluster::Hello& hello, std::unique_ptr<FrameChannel> channel) override;
   void accept(const cluster::Hello& hello, std::unique_ptr<FrameChannel> channel);
   cluster::Hello hello_for(const cluster::Member& member) const override;
+  cluster::Level level_in_use() const override { return facts_.level; }
   void on_up(PeerLink& link) override;
   void on_down(PeerLink& link, const std::string& reason) override;
   void on_rejected(PeerLink& link, const cluster::Welcome& welcome) override;
@@ -140,11 +151,14 @@ class PeerLinks final : public PeerAcceptorOwner,
   bool is_member(cluster::NodeId node) const;
   std::string welcome(cluster::WelcomeStatus status) const;
   void open_links();
+  void close_incoming(cluster::NodeId from, std::uint8_t version);
 
   // A link, and the last reason for which it failed since it was up: each reason is logged once.
   struct Outgoing {
     std::unique_ptr<PeerLink> link;
     std::string reason;
+    cluster::Level level = 0;        // in the member's last Hello; 0: none
+    std::uint8_t later_version = 0;  // of its frames, if logged
   };
 
   loop::Loop& loop_;

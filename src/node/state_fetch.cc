@@ -67,6 +67,8 @@ std::string_view refusal_of(cluster::WelcomeStatus status) {
       return "this node is no member of its cluster";
     case cluster::WelcomeStatus::busy:
       return "another node fetches its state";
+    case cluster::WelcomeStatus::too_old:
+      return "the cluster uses a feature level that this node does not know: upgrade this node";
   }
   return "it refuses";
 }
@@ -276,6 +278,7 @@ Result<void> StateFetch::Receiver::receive_log(FetchedState& state) {
     return Error{"it sends what it should not"};
   state.configuration = std::move(log->configuration);
   state.configuration_index = log->configuration_index;
+  state.level = log->level;
   cluster::RaftLogOptions raft_log = options_.raft_log;
   raft_log.cluster = options_.hello.cluster;
   LogWriter writer(*loop_, options_.directory + "/" + kFetchCluster, raft_log);

@@ -32,8 +32,9 @@ struct FetchedState {
   std::uint64_t cluster = 0;  // the cluster's identity
   Applied position;           // of the journal, and of the last entry of the raft log
   cluster::Index configuration_index = 0;
-  std::string configuration;  // in force at the position
-  std::uint64_t bytes = 0;    // of the journal
+  std::string configuration;                    // in force at the position
+  cluster::Level level = cluster::kFirstLevel;  // in use in the cluster
+  std::uint64_t bytes = 0;                      // of the journal
 };
 
 struct StateFetchOptions {

@@ -68,7 +68,9 @@ Result<void> store_state(const std::string& directory, const FetchedState& fetch
                            .term = fetched.position.term,
                            .voted_for = 0,
                            .configuration = fetched.configuration,
-                           .configuration_index = fetched.configuration_index};
+                           .configuration_index = fetched.configuration_index,
+                           .level = fetched.level};
+  if (own) state.level = std::max(state.level, own->level);
   // The node's term is never lower than the term of an entry. It may have voted in its own term.
   if (own && own->term >= state.term) {
     state.term = own->term;

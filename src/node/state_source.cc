@@ -303,7 +303,8 @@ StateSource::Sender::Answer StateSource::Sender::answer(const Request& request) 
     return {
         .frame = cluster::encode(cluster::TransferLog{.first = log.first(),
                                                       .configuration_index = index,
-                                                      .configuration = std::string(configuration)}),
+                                                      .configuration = std::string(configuration),
+                                                      .level = node_.level()}),
         .next = log.first()};
   }
   cluster::TransferEntries piece{.first = from, .entries = {}};

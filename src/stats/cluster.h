@@ -47,6 +47,7 @@ struct ClusterNode {
   // if it has not answered this leader yet, how long ago it was added or the leader elected.
   std::optional<std::uint64_t> match = {};
   std::optional<Duration> silence = {};
+  std::uint16_t level = 0;  // the highest feature level that the node knows; 0: not known
 };
 
 struct ClusterState {
@@ -57,7 +58,7 @@ struct ClusterState {
   bool serves = false;      // it leads, and has everything that was acknowledged
   std::string leader = {};  // name; empty: not known
   std::uint64_t term = 0;
-  std::uint16_t feature_level = 1;  // that all nodes of the cluster know
+  std::uint16_t feature_level = 1;  // in use in the cluster
   std::uint64_t committed = 0;      // index of the last entry, as the next two
   std::uint64_t applied = 0;
   std::uint64_t stored = 0;

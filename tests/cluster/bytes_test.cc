@@ -141,7 +141,7 @@ TEST_CASE("control frames of another version, with unknown values or long texts 
   CHECK_FALSE(decode_hello(with_byte(hello, kValue + 3, 1)));
   const std::string welcome = encode(Welcome{});
   CHECK_FALSE(decode_welcome(with_byte(welcome, kValue, 0)));
-  CHECK_FALSE(decode_welcome(with_byte(welcome, kValue, 7)));
+  CHECK_FALSE(decode_welcome(with_byte(welcome, kValue, 8)));
   const std::string longest(kMostControlText, 'x');
   CHECK(decode_request(encode(Request{.path = longest, .body = longest})));
   CHECK_FALSE(decode_request(encode(Request{.path = longest + "x", .body = ""})));
@@ -267,7 +267,7 @@ TEST_CASE("a damaged entry, or one of a later version, is not read") {
   later[0] = 2;
   CHECK_FALSE(read_entry_header(later));
   later[0] = 1;
-  later[2] = 2;  // features
+  later[2] = 3;  // features
   CHECK_FALSE(read_entry_header(later));
 }
 

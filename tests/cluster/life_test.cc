@@ -12,6 +12,7 @@
 
 namespace tubed::cluster_test {
 
+using namespace std::chrono_literals;
 using journal::number_from;
 
 TEST_CASE("a cluster keeps its promises, whatever fails") {
@@ -29,7 +30,7 @@ TEST_CASE("a cluster keeps its promises, whatever fails") {
   std::printf(
       "%llu lives: %llu events, %llu entries committed, %llu leaders, %llu crashes, %llu fetches, "
       "%llu puts, %llu reserves, %llu deletes, %llu held over, %llu comparisons, %llu changes of "
-      "members, %llu hand-overs, %llu lost disks, %llu joins\n",
+      "members, %llu hand-overs, %llu lost disks, %llu joins, %llu rises of the level\n",
       static_cast<unsigned long long>(lives), static_cast<unsigned long long>(counts.events),
       static_cast<unsigned long long>(counts.committed),
       static_cast<unsigned long long>(counts.leaders),
@@ -42,7 +43,8 @@ TEST_CASE("a cluster keeps its promises, whatever fails") {
       static_cast<unsigned long long>(counts.comparisons),
       static_cast<unsigned long long>(counts.member_changes),
       static_cast<unsigned long long>(counts.hand_overs),
-      static_cast<unsigned long long>(counts.wipes), static_cast<unsigned long long>(counts.joins));
+      static_cast<unsigned long long>(counts.wipes), static_cast<unsigned long long>(counts.joins),
+      static_cast<unsigned long long>(counts.rises));
 }
 
 TEST_CASE(
@@ -60,6 +62,24 @@ TEST_CASE(
   }
   CHECK(counts.wipes > 40);
   CHECK(counts.joins > 20);
+}
+
+TEST_CASE("a rolling upgrade under faults raises the level, never too early, and it never falls") {
+  LifeCounts counts;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Nature nature = some_nature(seed);
+    nature.levels.assign(nature.nodes, 1);
+    nature.upgrades.clear();
+    for (std::size_t node = 0; node < nature.nodes; ++node) {
+      nature.levels[node] = static_cast<cluster::Level>(1 + node % 3);
+      nature.upgrades.push_back(
+          {.at = Time(5s) + node * 3s, .node = node, .level = cluster::Level{3}});
+    }
+    World world(nature);
+    if (world.live()) FAIL(world.story());
+    counts += world.counts();
+  }
+  CHECK(counts.rises >= 20);
 }
 
 }  // namespace tubed::cluster_test

@@ -63,7 +63,8 @@ cluster::RaftLogOptions Machine::raft_options(std::uint64_t cluster) const {
 }
 
 void Machine::found(std::uint64_t cluster, const std::vector<cluster::Member>& members) {
-  const auto founded = cluster::found(raft_disk_, raft_options(cluster), id_, members);
+  const auto founded =
+      cluster::found(raft_disk_, raft_options(cluster), id_, members, options_.founding_level);
   if (!founded) return world_.problem("cannot found: " + founded.error().message);
   // A journal with only the position of the founders.
   auto nothing = journal::revive(journal_disk_, {}, Time());
@@ -186,6 +187,7 @@ bool Machine::install(State& fetched, cluster::NodeState state) {
   }
   state.configuration = fetched.node.configuration;
   state.configuration_index = fetched.node.configuration_index;
+  state.level = std::max(state.level, fetched.node.level);
   cluster::NullRaftLogHost host;
   auto copy = cluster::RaftLog::open(raft_disk, host, raft_options(state.cluster));
   if (!copy || !(*copy)->reset(fetched.first - 1) || !cluster::store_node_state(raft_disk, state)) {
@@ -257,6 +259,7 @@ Result<void> Machine::start_process(unsigned seed) {
   cluster::NodeOptions options;
   options.election_timeout = options_.election_timeout;
   options.seed = seed;
+  options.level = options_.level;
   options.kept_entries = options_.kept_entries;
   options.kept_bytes = options_.kept_bytes;
   options.in_flight_bytes = options_.in_flight_bytes;

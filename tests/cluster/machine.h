@@ -44,6 +44,9 @@ class MachineHost {
   virtual void began_serving(NodeId node) = 0;
   // Entry `index` is applied.
   virtual void applied(NodeId node, Index index, const cluster::Entry& entry) = 0;
+  // Returns the level of a node that is connected to `node`; 0: it is not connected.
+  virtual cluster::Level level_of(NodeId node, NodeId other) const = 0;
+  virtual void level_risen(NodeId node, cluster::Level level) = 0;
   // This node lacks entries.
   virtual void fetch_wanted(NodeId node, NodeId from) = 0;
   // A condition is violated.
@@ -69,6 +72,8 @@ struct MachineOptions {
   std::uint64_t in_flight_bytes = 16 << 20;
   std::uint64_t raft_log_bytes = 1 << 30;
   Duration journal_sync = std::chrono::milliseconds(200);
+  cluster::Level level = cluster::kFeatureLevel;         // the highest that the program knows
+  cluster::Level founding_level = cluster::kFirstLevel;  // in use at the beginning
 };
 
 class Machine final : public cluster::NodeHost,
@@ -92,6 +97,9 @@ class Machine final : public cluster::NodeHost,
   // Prepares the disks of a founder.
   void found(std::uint64_t cluster, const std::vector<cluster::Member>& members);
   void step_wall(Duration by) { clocks_.wall += by; }
+  // Installs another version of the program, for the next start.
+  void set_level(cluster::Level level) { options_.level = level; }
+  cluster::Level level() const { return options_.level; }
   // Limits the room on its disks until empty_disks().
   void fill_disks(std::uint64_t room);
   void empty_disks();
@@ -178,6 +186,8 @@ class Machine final : public cluster::NodeHost,
   void send(NodeId to, std::string frame) override { world_.send(id_, to, std::move(frame)); }
   void node_changed() override {}
   void fetch_state(NodeId from) override { world_.fetch_wanted(id_, from); }
+  cluster::Level level_of(NodeId member) const override { return world_.level_of(id_, member); }
+  void level_risen(cluster::Level level) override { world_.level_risen(id_, level); }
   void node_failed(const std::string& reason) override { failed(reason); }
   void raft_log_full(bool full, const std::string& reason) override;
   void begin_serving() override;

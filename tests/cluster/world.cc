@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kCluster = 0xc1;
 constexpr Duration kConvergence = 5s;
 constexpr int kMostIdleTicks = 100;
+constexpr cluster::Level kAnyLevel = UINT16_MAX;
 constexpr std::int64_t kFirstWall = 1'700'000'000;
 
 // Returns the lines without bodies.
@@ -50,6 +51,7 @@ LifeCounts& LifeCounts::operator+=(const LifeCounts& other) {
   hand_overs += other.hand_overs;
   wipes += other.wipes;
   joins += other.joins;
+  rises += other.rises;
   return *this;
 }
 
@@ -90,6 +92,18 @@ Nature some_nature(std::uint64_t seed) {
     nature.wipes = 3;
     nature.member_changes = 30;
   }
+  if (one_in(3)) {  // the machines are upgraded in turn
+    for (std::size_t node = 0; node < nature.nodes; ++node) {
+      nature.levels.push_back(static_cast<cluster::Level>(1 + random() % 3));
+      for (cluster::Level level = nature.levels.back() + 1; level <= 3; ++level) {
+        const Duration length = nature.length / 3;
+        const Time at =
+            Time() + (level - 1) * length +
+            Duration(static_cast<std::int64_t>(random() % 1'000)) * (length / 1s * 1'000'000);
+        nature.upgrades.push_back({.at = at, .node = node, .level = level});
+      }
+    }
+  }
   return nature;
 }
 
@@ -114,6 +128,7 @@ World::World(const Nature& nature)
     clocks.wall = std::chrono::seconds(kFirstWall) + some_time(Duration(), nature.wall_skew);
     Node node;
     node.machine = std::make_unique<Machine>(*this, member.id, nature.machine, clocks);
+    if (!nature.levels.empty()) node.machine->set_level(nature.levels[member.id - 1]);
     node.machine->found(kCluster, members);
     nodes_.push_back(std::move(node));
   }
@@ -210,6 +225,7 @@ void World::after_node_event(std::size_t index) {
   }
   check_node(index);
   check_time(index);
+  check_level(index);
   schedule_disk(index);
   schedule_timer(index);
 }
@@ -325,17 +341,53 @@ void World::applied(NodeId id, Index index, const cluster::Entry& entry) {
   if (index != twin_index_ + 1) return problem("entry " + text(twin_index_ + 1) + " is skipped");
   twin_index_ = index;
   if (entry.type != cluster::EntryType::facts) return;
-  twin_time_ = cluster::read_entry_header(entry.data.view())->time;
+  twin_time_ = cluster::read_entry_header(entry.data.view(), kAnyLevel)->time;
   if (nature_.trace) remember_facts(index, entry);
   engine::Replay replay(*twin_, twin_time_);
-  cluster::read_facts(entry.data.view(), replay);
+  cluster::read_facts(entry.data.view(), replay, kAnyLevel);
 }
 
 void World::remember_facts(Index index, const cluster::Entry& entry) {
   engine::Recording facts;
-  cluster::read_facts(entry.data.view(), facts);
+  cluster::read_facts(entry.data.view(), facts, kAnyLevel);
   for (const std::string& line : facts.take_facts())
     remember("entry " + text(index) + " in term " + text(entry.term) + ": " + line.substr(0, 120));
+}
+
+// --- Levels
+
+// A connection carries frames in both directions.
+cluster::Level World::level_of(NodeId node, NodeId other) const {
+  const Machine& machine = *nodes_[other - 1].machine;
+  const auto is_cut = [this](NodeId from, NodeId to) {
+    const auto link = links_.find({from - 1, to - 1});
+    return link != links_.end() && link->second.cut_until > now_;
+  };
+  if (!machine.running() || is_cut(node, other) || is_cut(other, node)) return 0;
+  return machine.level();
+}
+
+cluster::Level World::lowest_level() const {
+  cluster::Level lowest = UINT16_MAX;
+  for (const Node& node : nodes_) lowest = std::min(lowest, node.machine->level());
+  return lowest;
+}
+
+// No machine gets an earlier version, so one that does not know the level did not know it before.
+void World::level_risen(NodeId id, cluster::Level level) {
+  ++counts_.rises;
+  remember("node " + text(id) + " raises its level to " + text(level));
+  if (lowest_level() < level)
+    problem("node " + text(id) + " raises its level to " + text(level) +
+            ", but a node knows only " + text(lowest_level()));
+}
+
+void World::check_level(std::size_t index) {
+  Node& node = nodes_[index];
+  const cluster::Level level = node.machine->node().level();
+  if (level < node.level)
+    problem("the level of node " + text(index + 1) + " falls to " + text(level));
+  node.level = level;
 }
 
 // Compares the queue of a node with the twin's if both are at the same entry.
@@ -535,6 +587,9 @@ void World::check_end() {
     if (machine.replica().applied().index != twin_index_)
       return problem("node " + text(index + 1) + " has applied " +
                      text(machine.replica().applied().index) + " of " + text(twin_index_));
+    if (machine.node().level() != lowest_level())
+      return problem("node " + text(index + 1) + " uses level " + text(machine.node().level()) +
+                     ", and all nodes know " + text(lowest_level()));
     compare(index);
   }
 }

@@ -12,7 +12,8 @@
 //  - a node does not tick all the time;
 //  - a leader that has heard the cluster time sets it no later than earlier leaders did;
 //  - no node invites a voter that has lost its disks to take part again: it has forgotten its
-//    votes.
+//    votes;
+//  - the level in use rises only when all machines know the new level, and never falls.
 //
 // After the last fault the cluster must serve again within five seconds, and all nodes must agree.
 #pragma once
@@ -58,6 +59,15 @@ struct Nature {
   Duration wall_skew = std::chrono::milliseconds(100);
   bool trace = false;  // the story includes what clients send and receive, and all facts
   MachineOptions machine;
+  // The feature level of each machine; empty: that of this version.
+  std::vector<cluster::Level> levels;
+  // Machines that get another level at that time, and are started again.
+  struct Upgrade {
+    Time at;
+    std::size_t node = 0;
+    cluster::Level level = cluster::kFeatureLevel;
+  };
+  std::vector<Upgrade> upgrades;
   SimClient::Habits habits;
 };
 
@@ -78,6 +88,7 @@ struct LifeCounts {
   std::uint64_t hand_overs = 0;
   std::uint64_t wipes = 0;
   std::uint64_t joins = 0;  // machines without a state
+  std::uint64_t rises = 0;  // of the level in use, on any node
 
   LifeCounts& operator+=(const LifeCounts& other);
 };
@@ -113,6 +124,7 @@ class World final : public MachineHost {
     Time stalled_until;
     bool has_time = false;  // it has heard the cluster time before it led
     bool fetching = false;
+    cluster::Level level = 0;  // in use, as last seen
   };
   struct Client {
     explicit Client(SimClient its_self) : self(std::move(its_self)) {}
@@ -133,6 +145,8 @@ class World final : public MachineHost {
   void began_serving(NodeId node) override;
   void applied(NodeId node, Index index, const cluster::Entry& entry) override;
   void fetch_wanted(NodeId node, NodeId from) override;
+  cluster::Level level_of(NodeId node, NodeId other) const override;
+  void level_risen(NodeId node, cluster::Level level) override;
   void problem(const std::string& what) override;
 
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
@@ -155,6 +169,8 @@ class World final : public MachineHost {
   void schedule_timer(std::size_t node);
   void check_node(std::size_t node);
   void check_time(std::size_t node);
+  void check_level(std::size_t node);
+  cluster::Level lowest_level() const;
   void remember_facts(Index index, const cluster::Entry& entry);
   void compare(std::size_t node);
   void finish_fetch(std::size_t node, std::size_t from);

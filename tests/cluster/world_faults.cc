@@ -65,6 +65,14 @@ void World::confuse(std::size_t leader) {
 }
 
 void World::plan_faults() {
+  for (const Nature::Upgrade& upgrade : nature_.upgrades) {
+    at(upgrade.at, [this, upgrade] {
+      Machine& machine = *nodes_[upgrade.node].machine;
+      remember("node " + text(machine.id()) + " gets level " + text(upgrade.level));
+      machine.set_level(upgrade.level);
+      if (machine.running()) crash(upgrade.node, some_time(1ms, 500ms));
+    });
+  }
   const auto some_node = [this] { return below(nodes_.size()); };
   plan(nature_.crashes, [this, some_node] {
     const std::size_t node = some_node();
@@ -159,6 +167,7 @@ void World::wipe(std::size_t index) {
   remember("node " + text(id) + " loses its disks");
   ++counts_.wipes;
   nodes_[index].machine->wipe();
+  nodes_[index].level = 0;
   after(some_time(50us, 500us), [this, index] { call(index); });
 }
 

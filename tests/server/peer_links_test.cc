@@ -76,6 +76,7 @@ TEST_CASE("two nodes dial each other, and large and small frames arrive in order
   a.links->send(2, frame_of(99));  // dropped: not connected
   REQUIRE(all_connected({&a, &b}));
   CHECK(a.hellos.front() == Hello{.purpose = Purpose::frames,
+                                  .level = cluster::kFeatureLevel,
                                   .cluster = kCluster,
                                   .from = 2,
                                   .to = 1,
@@ -503,6 +504,77 @@ TEST_CASE("a connection to fetch the state is handed to the host after its welco
   CHECK(loop_test::read_exactly(socket, 4) == "list");
   loop_test::write_all(socket, "files");
   CHECK(loop_test::read_exactly(peer.socket, 5) == "files");
+}
+
+TEST_CASE("a node that does not know the level in use is not accepted, and the log says so") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  a.facts.level = cluster::kFeatureLevel;
+  a.links->set_facts(a.facts);
+  const RawNode b(loop);
+  a.links->set_members({a.member(), b.member()});
+  Hello hello = a.hello(2);
+  // A version without levels knows no other refusal after which it tries again.
+  CHECK(answer_to(a, hello) == WelcomeStatus::busy);
+  CHECK(a.turned_away.back().second == WelcomeStatus::too_old);
+  CHECK(a.has_logged("it knows only feature level 1, and the cluster uses 2: upgrade it"));
+  hello.level = cluster::kFeatureLevel;
+  CHECK(answer_to(a, hello) == WelcomeStatus::ok);
+  CHECK(a.links->last_level(2) == cluster::kFeatureLevel);
+  a.facts.level = cluster::kFeatureLevel + 1;
+  a.links->set_facts(a.facts);
+  CHECK(answer_to(a, hello) == WelcomeStatus::too_old);
+  // A node that it dials answers with level 1.
+  RawPeer peer = b.accept_and_welcome();
+  CHECK(peer.is_closed());
+  CHECK(b.hello->level == cluster::kFeatureLevel);
+  CHECK_FALSE(a.links->is_connected(2));
+  CHECK(a.links->connected_level(2) == 0);
+}
+
+TEST_CASE("two nodes learn each other's level, and forget it when they are not connected") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  auto b = std::make_unique<PeerNode>(loop, 2, kQuick);
+  CHECK(a.links->last_level(2) == 0);
+  join({&a, b.get()});
+  REQUIRE(all_connected({&a, b.get()}));
+  CHECK(a.links->connected_level(2) == cluster::kFeatureLevel);
+  b.reset();
+  REQUIRE(run_until(loop, [&] { return !a.links->is_connected(2); }));
+  CHECK(a.links->connected_level(2) == 0);
+  CHECK(a.links->last_level(2) == cluster::kFeatureLevel);
+}
+
+TEST_CASE("a frame of a later protocol version closes the link, with one line in the log") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  a.links->set_members({a.member(), {.id = 2, .address = "b@127.0.0.1:1"}});
+  const auto as_later = [](std::string frame) {
+    frame[cluster::kFrameHeaderBytes] = 2;
+    journal::store_little(frame.data() + 4, crc32c(0, std::string_view(frame).substr(8)));
+    return frame;
+  };
+  const auto lines = [&a] {
+    return std::ranges::count_if(a.lines, [](const std::string& line) {
+      return line.find("speaks version 2 of the protocol between nodes") != std::string::npos;
+    });
+  };
+  for (int i = 0; i < 3; ++i) {
+    RawPeer peer = a.dial();
+    peer.send(encode(a.hello(2)));
+    REQUIRE(cluster::decode_welcome(peer.take_frame())->status == WelcomeStatus::ok);
+    peer.send(as_later(frame_of(1)));
+    CHECK(peer.is_closed());
+    CHECK(lines() == 1);
+  }
+  CHECK(a.frames.empty());
+  for (int i = 0; i < 3; ++i) {
+    RawPeer peer = a.dial();
+    peer.send(as_later(encode(a.hello(2))));
+    CHECK(peer.is_closed());
+    CHECK(lines() == 2);
+  }
 }
 
 }  // namespace tubed::server_test

@@ -33,13 +33,15 @@ inline ClusterState leader_of_three() {
                      .leads = true,
                      .is_self = true,
                      .match = 1001,
-                     .silence = Duration::zero()},
+                     .silence = Duration::zero(),
+                     .level = 2},
                     {.name = "b",
                      .id = 2,
                      .address = "127.0.0.1:11302",
                      .votes = true,
                      .match = 990,
-                     .silence = std::chrono::microseconds(12'500)},
+                     .silence = std::chrono::microseconds(12'500),
+                     .level = 1},
                     {.name = "c", .id = 3, .address = "[::1]:11303"}}};
 }
 

@@ -51,11 +51,11 @@ class Status(ClusterTest):
     def test_a_healthy_cluster(self):
         self.assertEqual(self.done(self.node(), "cluster", "status"), (
             "cluster 00000000c1a57e4d  this node a (leader)  leader a  term 3  committed 100  "
-            "lease 250 ms\n"
-            "name  address         role    match  behind  silent\n"
-            "a     10.0.0.1:11302  leader    100       0       -\n"
-            "b     10.0.0.2:11302  voter     100       0   10 ms\n"
-            "c     10.0.0.3:11302  voter     100       0   10 ms\n"))
+            "lease 250 ms  level 1\n"
+            "name  address         role    match  behind  silent  level\n"
+            "a     10.0.0.1:11302  leader    100       0       -      2\n"
+            "b     10.0.0.2:11302  voter     100       0   10 ms      2\n"
+            "c     10.0.0.3:11302  voter     100       0   10 ms      2\n"))
 
     def test_warnings(self):
         node = self.node(raft_log_bytes=600, raft_log_limit=1000)

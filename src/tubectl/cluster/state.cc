@@ -44,7 +44,8 @@ std::optional<Member> member_of(const Json& value) {
                 .leads = is_true(value, "leads"),
                 .is_self = is_true(value, "self"),
                 .match = number_of(value, "match"),
-                .silence = time_of(value, "silent_ms")};
+                .silence = time_of(value, "silent_ms"),
+                .level = number_of(value, "level")};
   if (member.name.empty()) return std::nullopt;
   return member;
 }
@@ -88,6 +89,7 @@ std::string first_line(const State& state) {
                   state.name, state.role, state.leader.value_or("-"), state.term, state.committed);
   line += fmt::format("  lease {}", state.lease ? in_words(*state.lease) : "-");
   if (state.held_over > 0) line += fmt::format("  held over {}", state.held_over);
+  if (state.level) line += fmt::format("  level {}", *state.level);
   return line;
 }
 
@@ -132,6 +134,7 @@ Result<State> read_state(std::string_view document) {
               .raft_log_bytes = number_of(*json, "raft_log_bytes"),
               .raft_log_limit = number_of(*json, "raft_log_limit"),
               .held_over = number_of(*json, "held_over").value_or(0),
+              .level = number_of(*json, "feature_level"),
               .members = {}};
   if (auto leader = text_of(*json, "leader"); !leader.empty()) state.leader = std::move(leader);
   if (state.name.empty() || state.role.empty() || members == nullptr ||
@@ -155,8 +158,13 @@ std::string in_words(Milliseconds time) {
 }
 
 std::string overview(const State& state, const Paint& paint) {
-  TextTable table(
-      {{"name"}, {"address"}, {"role"}, {"match", true}, {"behind", true}, {"silent", true}});
+  TextTable table({{"name"},
+                   {"address"},
+                   {"role"},
+                   {"match", true},
+                   {"behind", true},
+                   {"silent", true},
+                   {"level", true}});
   for (const Member& member : state.members) {
     const auto behind = state.behind(member);
     const Style role = member.leads ? Style::green : member.votes ? Style::plain : Style::yellow;
@@ -167,7 +175,8 @@ std::string overview(const State& state, const Paint& paint) {
                {behind ? fmt::format("{}", *behind) : "-",
                 behind && *behind > kFarBehind ? Style::yellow : Style::plain},
                {member.silence ? in_words(*member.silence) : "-",
-                is_silent(member) ? Style::red : Style::plain}});
+                is_silent(member) ? Style::red : Style::plain},
+               {member.level ? fmt::format("{}", *member.level) : "-"}});
   }
   const std::string members = state.members.empty() ? std::string() : table.text(paint);
   return first_line(state) + "\n" + members;

@@ -27,6 +27,7 @@ struct Member {
   bool is_self = false;
   std::optional<std::uint64_t> match{};   // the last entry that the member is known to have
   std::optional<Milliseconds> silence{};  // since its last answer
+  std::optional<std::uint64_t> level{};   // the highest feature level that it knows
 };
 
 struct State {
@@ -42,6 +43,7 @@ struct State {
   std::optional<std::uint64_t> raft_log_bytes;
   std::optional<std::uint64_t> raft_log_limit;
   std::uint64_t held_over = 0;
+  std::optional<std::uint64_t> level;  // the feature level in use; no value: not reported
   std::vector<Member> members;
 
   // Returns null if no such member exists. O(members).

@@ -1,0 +1,32 @@
+// Feature levels: the features that the nodes of a cluster may use in frames and in what they store.
+//
+// Each version of tubed knows all levels up to kFeatureLevel. A cluster uses one level, which all
+// its members know: a node neither sends nor stores what a higher level allows. The level in use
+// rises when a leader is connected to every member and all know a higher level, by an entry of
+// that level in the replicated log (replica.h). It never falls. A node that does not know the level
+// in use is not accepted by the others.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tubed::cluster {
+
+using Level = std::uint16_t;
+
+// The level of versions that have no levels.
+inline constexpr Level kFirstLevel = 1;
+// The highest level that this version knows.
+inline constexpr Level kFeatureLevel = 2;
+
+// The features of each level, for the log. docs/internals/cluster-protocol.md has the same list.
+inline constexpr std::array<std::string_view, kFeatureLevel + 1> kLevelAllows = {
+    "", "what the first version with cluster mode knows",
+    "fields at the end of frames that an earlier version does not know"};
+
+constexpr std::string_view what_level_allows(Level level) {
+  return level < kLevelAllows.size() ? kLevelAllows[level] : "what a later version knows";
+}
+
+}  // namespace tubed::cluster
