@@ -298,6 +298,14 @@ StateSource::Sender::Answer StateSource::Sender::answer(const Request& request) 
     return {.frame = Error{fmt::format(
                 "the raft log and the copy of the journal differ at entry {}", position.index)}};
   }
+  // A member that has lost its disk. The leader does not send again what the member has
+  // acknowledged, so the member needs a later copy.
+  const Index acknowledged = node_.match(options_.receiver).value_or(0);
+  if (acknowledged > position.index) {
+    return {.frame = Error{fmt::format(
+                "the copy of the journal ends after {}, and the other node had acknowledged {}",
+                position.index, acknowledged)}};
+  }
   if (request.from == 0) {
     const auto [configuration, index] = node_.configuration_at(position.index);
     return {

@@ -31,6 +31,7 @@ struct StateSourceOptions {
   std::string directory;             // of the journal
   std::uint64_t rate = 0;            // bytes per second; 0: no limit
   std::string greeting;              // the Welcome, sent first
+  cluster::NodeId receiver = 0;      // the other node
   Duration timeout{10'000'000'000};  // for a read or write without progress
 };
 

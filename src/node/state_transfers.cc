@@ -46,7 +46,8 @@ void StateTransfers::send(const cluster::Hello& hello, os::Socket socket, cluste
       parts_.loop, node, std::move(socket),
       StateSourceOptions{.directory = settings_.journal_directory,
                          .rate = settings_.cluster.fetch_rate,
-                         .greeting = {}},
+                         .greeting = {},
+                         .receiver = hello.from},
       [this, name](const Result<StateSent>& sent) { send_ended(name, sent); });
 }
 

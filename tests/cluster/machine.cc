@@ -169,6 +169,8 @@ bool Machine::join(Machine& source) {
   const auto members = cluster::decode_members(source.node().configuration_at(state->last).first);
   const auto itself = std::ranges::find(members.value(), id_, &cluster::Member::id);
   if (itself == members->end() || itself->role != cluster::MemberRole::standby) return false;
+  // The leader does not send again what this machine has acknowledged.
+  if (source.node().match(id_).value_or(0) > state->last) return false;
   cluster::NodeState identity;
   identity.cluster = state->node.cluster;
   identity.node = id_;
