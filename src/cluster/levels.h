@@ -1,4 +1,4 @@
-// Feature levels: the features that the nodes of a cluster may use in frames and in what they store.
+// Feature levels: which features the nodes of a cluster may use in frames and in stored data.
 //
 // Each version of tubed knows all levels up to kFeatureLevel. A cluster uses one level, which all
 // its members know: a node neither sends nor stores what a higher level allows. The level in use

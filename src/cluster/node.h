@@ -105,8 +105,8 @@ struct NodeOptions {
 class Node final : private RaftLogHost {
  public:
   // Continues from the disk. `base` is the position of the journal. The error is one line: no
-  // state, a level that the program does not know, another cluster, damage, or a raft log that does not reach the position or has another
-  // term there. Blocks while it reads the raft log.
+  // state, a level that the program does not know, another cluster, damage, or a raft log that does
+  // not reach the position or has another term there. Blocks while it reads the raft log.
   static Result<std::unique_ptr<Node>> open(journal::Storage& storage, NodeHost& host,
                                             const NodeOptions& options, const Applied& base);
   ~Node();

@@ -1,7 +1,6 @@
 // The bytes that the last release with cluster mode writes: its frames, an entry of facts, and the
-// state of a node. A later version must read them, and write the same while a cluster uses feature
-// level 1. They were printed by kLastReleaseCommit. docs/internals/releasing.md says when to replace
-// them.
+// state of a node. A later version must read them, and write the same bytes while a cluster uses
+// feature level 1. docs/internals/releasing.md says when to replace them.
 #pragma once
 
 #include <string_view>
