@@ -450,7 +450,7 @@ class Log(AccessTest):
         daemon.wait_for_line("info admin command ", 102)
         self.assertEqual(len(daemon.lines_with("left out of the log")), 1)
         page = Client(daemon.http_addresses[0])
-        page.send(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        page.send(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
         self.assertIn(b"\ntubed_admin_commands_total 132\n", page.rest())
         page.close()
 

@@ -166,7 +166,7 @@ class Page(HttpTest):
         path = self.directory / "http.sock"
         daemon = self.start("--http-listen", f"unix:{path}")
         client = self.http(daemon)
-        client.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         self.assertTrue(client.rest().endswith(b"\r\n\r\nok\n"))
         self.end(daemon)
         self.assertFalse(path.exists())
@@ -361,7 +361,7 @@ class BadClients(HttpTest):
             for body in (b"", b"hello", b"5\r\nhello\r\n0\r\n\r\n"):
                 answer = ask(b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + header + b"\r\n\r\n" + body)
                 self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer)
-        answer = ask(b"HEAD /healthz?x=y HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = ask(b"HEAD /healthz?x=y HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         self.assertTrue(answer.startswith(b"HTTP/1.1 200 "), answer)
         self.assertTrue(answer.endswith(b"\r\n\r\n"), answer)
 
@@ -372,13 +372,13 @@ class BadClients(HttpTest):
         before = daemon.resident_bytes()
         slow = [self.http(daemon, receive_buffer=4096) for _ in range(CONNECTIONS)]
         for client in slow:
-            client.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            client.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             client.read(100)
         # All HTTP connections are in use, and a hundred more wait. Clients of the queue are not
         # affected.
         crowd = [self.http(daemon) for _ in range(100)]
         for client in crowd:
-            client.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         for _ in range(100):
             self.assertEqual(self.connect(daemon).ask("list-tube-used"), "USING default")
         if not SANITIZED:
@@ -395,7 +395,7 @@ class Beside(HttpTest):
         daemon = self.serve("--http-max-tubes", str(TUBES))
         client = self.make_tubes(daemon)
         page = self.http(daemon, receive_buffer=4096)
-        page.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        page.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         response = http.client.HTTPResponse(page.socket)
         self.addCleanup(response.close)
         response.begin()

@@ -102,7 +102,7 @@ class TlsHttp(TlsHttpTest):
             self.fetch(daemon)
         self.assertEqual(self.fetch(daemon, context=tls_context(other)), (200, "ok\n"))
         # A connection that was opened before is served.
-        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         received = b""
         while chunk := client.recv(4096):
             received += chunk
@@ -114,7 +114,7 @@ class TlsHttp(TlsHttpTest):
         client = self.connect(daemon)
         client.pump(b"".join(b"use tube-%d\r\nput 0 0 9 1\r\nx\r\n" % at for at in range(TUBES)),
                     2 * TUBES)
-        request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         slow = TlsSocket(self.connect_http(daemon, SO_RCVBUF=4096), tls_context(self.authority))
         slow.sendall(request)
         begin = slow.recv(10)
