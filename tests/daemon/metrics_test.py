@@ -354,7 +354,8 @@ class BadClients(HttpTest):
 
         for method in (b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"get", b"NONSENSE"):
             for path in (b"/metrics", b"/healthz", b"/readyz", b"/", b"/none"):
-                answer = ask(method + b" " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+                answer = ask(method + b" " + path + b" HTTP/1.1\r\nHost: x\r\n"
+                             b"Connection: close\r\n\r\n")
                 self.assertTrue(answer.startswith(b"HTTP/1.1 405 "), answer)
                 self.assertIn(b"\r\nAllow: GET, HEAD\r\n", answer)
         for header in (b"Content-Length: 5", b"Transfer-Encoding: chunked"):
