@@ -234,12 +234,6 @@ bool matches(std::string_view path, std::span<const std::string> segments, Param
   return path.empty();
 }
 
-// The name of a parameter, for the text of a problem.
-std::string_view beginning_of(std::string_view name) {
-  constexpr std::size_t kShown = 64;
-  return name.substr(0, kShown);
-}
-
 // True: the text can be the rest of a line: several words.
 bool is_rest(std::string_view text) {
   return !text.empty() && text.front() != ' ' && std::ranges::all_of(text, [](char c) {
@@ -270,7 +264,7 @@ class LineMaker {
   std::uint64_t bytes_;
   std::string line_;
   std::string_view missing_;  // an optional parameter that is not given
-  std::string problem_;
+  std::optional<Problem> problem_;
 };
 
 void LineMaker::add(const Placeholder& placeholder) {
@@ -288,23 +282,25 @@ void LineMaker::add(const Placeholder& placeholder) {
     return;
   }
   if (given == nullptr) {
-    problem_ = fmt::format("the parameter {} is missing", name);
+    problem_ = bad_parameter(name, fmt::format("the parameter {} is missing", name));
   } else if (!missing_.empty()) {
-    problem_ = fmt::format("the parameter {} needs {} as well", name, missing_);
+    problem_ =
+        bad_parameter(missing_, fmt::format("the parameter {} needs {} as well", name, missing_));
   } else if (name == kText && !given->empty()) {
     add(std::string(placeholder.prefix) + percent_encoded(*given));
   } else if (!(name == kTags ? is_rest(*given) : is_word(*given))) {
-    problem_ = fmt::format("the parameter {} is not a word", name);
+    problem_ = bad_parameter(name, fmt::format("the parameter {} is not a word", name));
   } else if (name == operation_.waits && !may_wait(*given)) {
-    problem_ = fmt::format("the parameter {} is not a number of seconds from 0 to {}", name,
-                           kMostWaitSeconds);
+    problem_ =
+        bad_parameter(name, fmt::format("the parameter {} is not a number of seconds from 0 to {}",
+                                        name, kMostWaitSeconds));
   } else {
     add(std::string(placeholder.prefix) + *given);
   }
 }
 
 std::variant<std::string, Problem> LineMaker::take() {
-  if (!problem_.empty()) return bad_request(std::move(problem_));
+  if (problem_) return *std::move(problem_);
   return std::move(line_) + "\r\n";
 }
 
@@ -376,9 +372,9 @@ std::optional<Problem> check_names(const Operation& operation, const Parameters&
   for (const auto& parameter : parameters) {
     const std::string& name = parameter.first;
     if (std::ranges::find(known, std::string_view(name), &Parameter::name) == known.end())
-      return bad_request(fmt::format("there is no parameter {}", beginning_of(name)));
+      return bad_parameter(name, fmt::format("there is no parameter {}", beginning_of(name)));
     if (find(parameters, name) != &parameter.second)
-      return bad_request(fmt::format("the parameter {} is given twice", name));
+      return bad_parameter(name, fmt::format("the parameter {} is given twice", name));
   }
   return std::nullopt;
 }
@@ -416,8 +412,8 @@ std::optional<Problem> add_json(std::string_view text, Parameters& parameters) {
     } else if (const auto number = value.number()) {
       parameters.emplace_back(name, fmt::to_string(*number));
     } else {
-      return bad_request(
-          fmt::format("the value of {} is neither text nor a whole number", beginning_of(name)));
+      return bad_parameter(name, fmt::format("the value of {} is neither text nor a whole number",
+                                             beginning_of(name)));
     }
   }
   return std::nullopt;

@@ -47,6 +47,8 @@ std::string to_json(const Problem& problem) {
                        {"status", problem.status},
                        {"detail", problem.detail}};
   if (!problem.reply.empty()) object["reply"] = problem.reply;
+  if (!problem.parameter.empty()) object["parameter"] = problem.parameter;
+  if (!problem.leader.empty()) object["leader"] = problem.leader;
   return to_line(object) + '\n';
 }
 
@@ -65,9 +67,20 @@ Problem problem_of(std::string_view word) {
           .reply = reply->word};
 }
 
+std::string_view beginning_of(std::string_view name) {
+  constexpr std::size_t kShown = 64;
+  return name.substr(0, kShown);
+}
+
 Problem bad_request(std::string detail) {
   return {
       .status = 400, .kind = "bad-request", .title = "Bad request", .detail = std::move(detail)};
+}
+
+Problem bad_parameter(std::string_view name, std::string detail) {
+  Problem problem = bad_request(std::move(detail));
+  problem.parameter = beginning_of(name);
+  return problem;
 }
 
 Problem body_too_long() {
@@ -97,11 +110,12 @@ Problem not_reloaded(std::string reason) {
   return problem;
 }
 
-Problem not_the_leader(std::string detail) {
+Problem not_the_leader(std::string detail, std::string leader) {
   return {.status = 503,
           .kind = "not-the-leader",
           .title = "Not the leader",
-          .detail = std::move(detail)};
+          .detail = std::move(detail),
+          .leader = std::move(leader)};
 }
 
 Problem stopping() {

@@ -14,9 +14,11 @@ struct Problem {
   std::string detail = {};
   std::string_view reply = {};  // the protocol's word, if it was a command's answer
   bool may_have_run = false;    // to send the request again may run its command twice
+  std::string parameter = {};   // the name of the wrong parameter, if one is to blame
+  std::string leader = {};      // the name of the node that serves clients, if another does
 };
 
-// One JSON object: type, title, status, detail, reply.
+// One JSON object: type, title, status, detail; then reply, parameter and leader, if not empty.
 std::string to_json(const Problem& problem);
 
 // The problem that a reply of a command means. The reply to `drain` is not a problem, although a
@@ -33,16 +35,21 @@ const ReplyProblem* find_problem(std::string_view word);
 // Precondition: the word is a refusal. O(replies).
 Problem problem_of(std::string_view word);
 
+// The name of a parameter, for the text of a problem: its first 64 bytes.
+std::string_view beginning_of(std::string_view name);
+
 // The problems of requests themselves.
 Problem bad_request(std::string detail);
+// A name of more than 64 bytes is cut.
+Problem bad_parameter(std::string_view name, std::string detail);
 Problem body_too_long();
 Problem not_found(std::string detail);
 Problem forbidden(std::string detail);
 Problem no_cluster();
 // A reload was refused for this reason, and has changed nothing.
 Problem not_reloaded(std::string reason);
-// Clients are to use another node of the cluster.
-Problem not_the_leader(std::string detail);
+// Clients are to use another node of the cluster: `leader`, if it is known.
+Problem not_the_leader(std::string detail, std::string leader);
 // The server has begun to stop.
 Problem stopping();
 // The client of the queue that ran the request was closed before its answer.

@@ -380,7 +380,9 @@ bool HttpApi::is_stopping() const {
 std::optional<Problem> HttpApi::not_serving() const {
   if (is_stopping()) return api::stopping();
   if (service_.host().serves()) return std::nullopt;
-  return api::not_the_leader(serving::not_serving_detail(*service_.host().cluster()));
+  const stats::ClusterState& cluster = *service_.host().cluster();
+  const bool leads = cluster.role == stats::ClusterRole::leader;
+  return api::not_the_leader(serving::not_serving_detail(cluster), leads ? "" : cluster.leader);
 }
 
 std::optional<Problem> HttpApi::check_again(const ApiRequest& request) const {
@@ -423,14 +425,15 @@ HttpReply HttpApi::history_reply(const api::Parameters& parameters, const Caller
   const std::string* span = api::find(parameters, "span");
   const bool is_day = span != nullptr && *span == "day";
   if (span != nullptr && !is_day && *span != "hour")
-    return http_response(api::bad_request("the parameter span is neither hour nor day"));
+    return http_response(api::bad_parameter("span", "the parameter span is neither hour nor day"));
   const std::string* tube = api::find(parameters, "tube");
   if (tube == nullptr) {
     return http_response(is_day ? history_.day().to_json(caller.role())
                                 : history_.hour().to_json());
   }
   if (!is_tube_name(*tube))
-    return http_response(api::bad_request("the parameter tube is not the name of a tube"));
+    return http_response(
+        api::bad_parameter("tube", "the parameter tube is not the name of a tube"));
   if (caller.role() != nullptr && !may_use(*caller.role(), *tube))
     return http_response(api::problem_of(protocol::word::kDenied));
   constexpr std::size_t kHour = 60;

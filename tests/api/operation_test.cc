@@ -358,6 +358,33 @@ TEST_CASE("a parameter that an operation does not have, or twice, is a problem")
   CHECK(!names(operation_of("listJobs"), {{"filter", ""}}).empty());
 }
 
+TEST_CASE("a problem names the parameter that is wrong") {
+  const auto named = [](const char* operation, const Parameters& parameters) {
+    const Operation& row = operation_of(operation);
+    if (const auto problem = check_names(row, parameters)) return problem->parameter;
+    const auto made = line_of(row, parameters, 0);
+    const auto* problem = std::get_if<Problem>(&made);
+    return problem == nullptr ? std::string("none") : problem->parameter;
+  };
+  CHECK(named("kickTube", {{"tube", "a"}, {"count", "1"}}) == "count");
+  CHECK(named("kickTube", {{"tube", "a"}, {"tube", "b"}}) == "tube");
+  CHECK(named("kickTube", {{"tube", "a b"}, {"bound", "1"}}) == "tube");
+  CHECK(named("kickTube", {{std::string(5000, 'a'), ""}}) == std::string(64, 'a'));
+  CHECK(named("moveJobs", {{"tube", "a"}, {"state", "ready"}}) == "to");
+  CHECK(named("kickTube", {{"tube", "a"}, {"bound", "1"}}) == "none");
+  Parameters parameters;
+  CHECK(add_json(R"({"pri": [1]})", parameters)->parameter == "pri");
+  CHECK(add_json("1", parameters)->parameter.empty());
+  CHECK(to_json(bad_parameter("pri", "wrong")) ==
+        R"({"type":"urn:tubed:problem:bad-request","title":"Bad request","status":400,)"
+        R"("detail":"wrong","parameter":"pri"})"
+        "\n");
+  CHECK(to_json(not_the_leader("not here", "b"))
+            .ends_with(R"("detail":"not here","leader":"b"})"
+                       "\n"));
+  CHECK(to_json(not_the_leader("not here", "")).ends_with("\"detail\":\"not here\"}\n"));
+}
+
 TEST_CASE("the parameters of an operation") {
   const auto release = parameters_of(operation_of("releaseReservation"));
   REQUIRE(release.size() == 3);

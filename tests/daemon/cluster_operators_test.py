@@ -47,6 +47,7 @@ class Operators(OfOperators):
         self.assertEqual(self.get(waiting, "/readyz"), (503, "waits to be added\n"))
         status, problem = self.get_json(waiting, "/tubes")
         self.assertEqual((status, problem["type"]), (503, "urn:tubed:problem:not-the-leader"))
+        self.assertNotIn("leader", problem)
 
     def test_a_follower_keeps_a_client_that_connects_again_at_once_waiting(self):
         times, held = 5, 0.1
@@ -109,6 +110,7 @@ class Operators(OfOperators):
         self.assertEqual(status, 503)
         self.assertEqual(problem["type"], "urn:tubed:problem:not-the-leader")
         self.assertIn(f"The leader is {self.leader.name}.", problem["detail"])
+        self.assertEqual(problem["leader"], self.leader.name)
         self.assertEqual(self.get_json(self.leader, "/tubes")[0], 200)
 
     def test_metrics(self):
