@@ -89,6 +89,7 @@ void EventStreams::begin_second() {
     slice_.disarm();
     pause_.disarm();
     walking_ = false;
+    oldest_.clear();
     return feed_.clear();
   }
   second_.arm(kInterval);

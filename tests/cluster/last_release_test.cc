@@ -144,9 +144,9 @@ std::string frame_of_last_release(std::string_view name) {
 TEST_CASE("this version writes the bytes of the last release while the cluster uses its level") {
   const auto written = written_at_level_1();
   CHECK(written.size() == std::size(kLastRelease));
-  for (const auto& [name, bytes] : written) {
-    CAPTURE(name);
-    CHECK(in_hex(bytes) == in_hex(frame_of_last_release(name)));
+  for (const auto& frame : written) {
+    CAPTURE(frame.first);
+    CHECK(in_hex(frame.second) == in_hex(frame_of_last_release(frame.first)));
   }
 }
 
