@@ -134,6 +134,11 @@ def small(client):
     filler.put("orders", many(4))
 
 
+def empty(_):
+    """Makes nothing, for a script that puts its own jobs."""
+    return {}
+
+
 def pictures(full):
     """Makes a shop, whose jobs shop.py adds, and some idle tubes."""
     filler = Filler(full.daemon.addresses[0])

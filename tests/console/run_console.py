@@ -3,10 +3,11 @@
 
   run_console.py --npm-dir build/dev/tests/console/npm tests/console/views.mjs
   run_console.py --npm-dir … tests/console/actions.mjs --only 'keyboard'
+  run_console.py --npm-dir … --fill empty tests/console/tasks.mjs
   run_console.py --npm-dir … --fill pictures tests/console/pictures.mjs --out docs/pictures
 
-The server under test is $TUBED_PROGRAM, as for the tests of tests/daemon. It serves 10,000 tubes
-and 100,000 jobs, among them hostile names and bodies; two small servers differ in http.auth and
+The server under test is $TUBED_PROGRAM, as for the tests of tests/daemon. By default it serves 10,000
+tubes and 100,000 jobs, among them hostile names and bodies; two small servers differ in http.auth and
 http.api. The script gets addresses and ids as JSON in TUBED_CONSOLE, and controls the servers by
 requests to `control`:
 
@@ -185,8 +186,8 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--npm-dir", type=pathlib.Path, required=True,
                         help="where npm packages are installed")
-    parser.add_argument("--fill", choices=["crowd", "pictures"], default="crowd",
-                        help="what the server has: 10,000 tubes, or those of the pictures")
+    parser.add_argument("--fill", choices=["crowd", "empty", "pictures"], default="crowd",
+                        help="what the server has: 10,000 tubes, nothing, or the tubes of the pictures")
     parser.add_argument("--install", action="store_true", help="only install the npm packages")
     parser.add_argument("script", type=pathlib.Path, nargs="?")
     options, arguments = parser.parse_known_args()
