@@ -92,7 +92,7 @@ TEST_CASE("of the problems that do not last, those that ran nothing say when to 
   };
   CHECK(says_when(api::problem_of(protocol::word::kDraining)));
   CHECK(says_when(api::stopping()));
-  CHECK(says_when(api::not_the_leader("The leader is b.")));
+  CHECK(says_when(api::not_the_leader("The leader is b.", "b")));
   CHECK_FALSE(says_when(api::closed()));
   CHECK_FALSE(says_when(api::problem_of(protocol::word::kOutOfMemory)));
 }
