@@ -4,14 +4,14 @@
 
 #include <fmt/format.h>
 
-#include "loop/directory_tree.h"
+#include "disk/directory_tree.h"
 #include "os/clock.h"
 
 namespace tubed::http {
 
 namespace {
 
-using loop::DirectoryTree;
+using disk::DirectoryTree;
 
 // In a thread of the pool.
 Result<void> write_file(const std::string& directory, const api::DayHistory& day, Duration wall) {

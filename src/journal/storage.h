@@ -1,7 +1,7 @@
 // Storage: the files of one directory, as the journal needs them.
 //
 // Blocking operations serve start-up and tools. Background operations run concurrently and call
-// `done` later on the caller's thread, never within the call. loop/file_storage implements the
+// `done` later on the caller's thread, never within the call. disk/file_storage implements the
 // interface; tests have an implementation that tears, loses and refuses.
 //
 // Durability: an effect described as durable survives a power loss once the operation has

@@ -27,12 +27,12 @@
 #include "cluster/node.h"
 #include "cluster/node_state.h"
 #include "cluster/raft_recovery.h"
+#include "disk/directory_tree.h"
+#include "disk/file_storage.h"
 #include "journal/binlog.h"
 #include "journal/import.h"
 #include "journal/record.h"
 #include "journal/segment.h"
-#include "loop/directory_tree.h"
-#include "loop/file_storage.h"
 #include "node/journal_writer.h"
 #include "node/state_directory.h"
 #include "node/state_install.h"
@@ -44,8 +44,8 @@ namespace tubed::node {
 using cluster::Entry;
 using cluster::Index;
 using cluster::Member;
-using loop::DirectoryTree;
-using loop::FileStorage;
+using disk::DirectoryTree;
+using disk::FileStorage;
 
 namespace {
 

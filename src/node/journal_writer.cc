@@ -9,7 +9,7 @@
 
 namespace tubed::node {
 
-using loop::FileStorage;
+using disk::FileStorage;
 
 Result<std::unique_ptr<JournalWriter>> JournalWriter::open(loop::Loop& loop,
                                                            const std::string& directory,

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/result.h"
+#include "disk/file_storage.h"
 #include "facts/fact.h"
 #include "journal/journal.h"
-#include "loop/file_storage.h"
 #include "loop/loop.h"
 
 namespace tubed::node {
@@ -59,7 +59,7 @@ class JournalWriter final : private journal::JournalHost {
   journal::WallClock wall_clock() const override { return {}; }
 
   loop::Loop& loop_;
-  std::unique_ptr<loop::FileStorage> storage_;
+  std::unique_ptr<disk::FileStorage> storage_;
   std::unique_ptr<journal::Journal> journal_;
   std::optional<Applied> position_;
   std::optional<Error> error_;

@@ -13,8 +13,8 @@
 #include "cluster/entry.h"
 #include "cluster/raft_log.h"
 #include "cluster/types.h"
+#include "disk/file_storage.h"
 #include "facts/fact.h"
-#include "loop/file_storage.h"
 #include "loop/loop.h"
 
 namespace tubed::node {
@@ -50,7 +50,7 @@ class LogWriter final : private cluster::RaftLogHost {
   loop::Loop& loop_;
   const std::string directory_;
   const cluster::RaftLogOptions options_;
-  std::unique_ptr<loop::FileStorage> storage_;
+  std::unique_ptr<disk::FileStorage> storage_;
   std::unique_ptr<cluster::RaftLog> log_;
   std::optional<cluster::Chain> chain_;  // after the last entry; known from the first entry of
                                          // facts

@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "loop/directory_tree.h"
+#include "disk/directory_tree.h"
 #include "node/state_directory.h"
 
 namespace tubed::node {
 
 Result<void> refuse_node(const std::string& directory) {
-  const loop::DirectoryTree tree(directory);
+  const disk::DirectoryTree tree(directory);
   // The state of a node: cluster/node_state.h.
   const auto is_state = [](const std::string& name) {
     constexpr std::string_view kPrefix = "state.";

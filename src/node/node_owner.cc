@@ -50,7 +50,7 @@ Result<void> NodeOwner::start(loop::Loop& loop, const Settings& settings) {
   journal_ =
       TRY(serving::JournalOwner::open(loop, log_, settings, service_, journal_host, &replication));
   storage_ = TRY(
-      loop::FileStorage::open(loop, cluster_directory(settings), loop::FileStorage::Mode::owner));
+      disk::FileStorage::open(loop, cluster_directory(settings), disk::FileStorage::Mode::owner));
   storage_->expect_synced_writes(true);
   cluster::NodeOptions options;
   options.election_timeout = settings.cluster.election_timeout;

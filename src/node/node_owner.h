@@ -15,7 +15,7 @@
 #include "cluster/replica.h"
 #include "commands/service.h"
 #include "config/settings.h"
-#include "loop/file_storage.h"
+#include "disk/file_storage.h"
 #include "loop/loop.h"
 #include "os/log.h"
 #include "serving/journal_owner.h"
@@ -117,7 +117,7 @@ class NodeOwner final : private cluster::NodeHost,
   commands::Service& service_;
   NodeOwnerHost& host_;
   std::unique_ptr<serving::JournalOwner> journal_;
-  std::unique_ptr<loop::FileStorage> storage_;
+  std::unique_ptr<disk::FileStorage> storage_;
   std::unique_ptr<cluster::Node> node_;
   std::unique_ptr<cluster::Replica> replica_;
   bool raft_log_full_ = false;

@@ -29,10 +29,10 @@
 #include "cluster/membership.h"
 #include "cluster/node.h"
 #include "cluster/raft_log.h"
+#include "disk/directory_tree.h"
+#include "disk/file_storage.h"
 #include "journal/recovery.h"
 #include "journal/segment.h"
-#include "loop/directory_tree.h"
-#include "loop/file_storage.h"
 #include "loop/wakeup.h"
 #include "node/log_writer.h"
 #include "node/state_directory.h"
@@ -44,7 +44,7 @@
 namespace tubed::node {
 
 using cluster::Index;
-using loop::FileStorage;
+using disk::FileStorage;
 
 namespace {
 
@@ -131,7 +131,7 @@ class StateFetch::Receiver {
   Result<Applied> read_journal(FileStorage& storage);
   Result<void> receive_log(FetchedState& state);
   Result<void> remove_fetched() const {
-    return loop::DirectoryTree(options_.directory).remove(kFetchFolder);
+    return disk::DirectoryTree(options_.directory).remove(kFetchFolder);
   }
 
   // --- The loop

@@ -8,16 +8,16 @@
 
 #include "cluster/node_state.h"
 #include "cluster/raft_recovery.h"
+#include "disk/directory_lock.h"
+#include "disk/file_storage.h"
 #include "journal/segment.h"
-#include "loop/directory_lock.h"
-#include "loop/file_storage.h"
 #include "node/state_directory.h"
 
 // The steps are numbered in state_install.h.
 namespace tubed::node {
 
-using loop::DirectoryTree;
-using loop::FileStorage;
+using disk::DirectoryTree;
+using disk::FileStorage;
 
 namespace {
 
@@ -34,8 +34,8 @@ bool is_segment(std::string_view name) {
 
 // Keeps other processes from using the directory until the result is destroyed.
 Result<os::Descriptor> lock(const std::string& directory) {
-  auto opened = TRY(loop::open_directory(directory));
-  return loop::lock_directory(opened.number(), directory);
+  auto opened = TRY(disk::open_directory(directory));
+  return disk::lock_directory(opened.number(), directory);
 }
 
 // Returns the current state of the node. Nothing: it has no state.

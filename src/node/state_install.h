@@ -21,7 +21,7 @@
 
 #include "base/result.h"
 #include "cluster/types.h"
-#include "loop/directory_tree.h"
+#include "disk/directory_tree.h"
 #include "node/state_fetch.h"
 
 namespace tubed::node {
@@ -31,11 +31,11 @@ namespace tubed::node {
 // lower. The error is one line; finish_install() then decides which state counts. `before_step` is
 // for tests, as in DirectoryTree.
 Result<void> install(const std::string& directory, const FetchedState& fetched,
-                     cluster::NodeId node, const loop::DirectoryTree::Hook& before_step = {});
+                     cluster::NodeId node, const disk::DirectoryTree::Hook& before_step = {});
 
 // Continues an installation that a crash has interrupted: afterwards D has the whole old or new
 // state and no D/fetch. Called before each start of a node. Does nothing if D/fetch does not exist.
 Result<void> finish_install(const std::string& directory,
-                            const loop::DirectoryTree::Hook& before_step = {});
+                            const disk::DirectoryTree::Hook& before_step = {});
 
 }  // namespace tubed::node

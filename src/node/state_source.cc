@@ -25,8 +25,8 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "disk/file_storage.h"
 #include "journal/backup.h"
-#include "loop/file_storage.h"
 #include "loop/wakeup.h"
 #include "node/transfer_stream.h"
 #include "os/blocking_stream.h"
@@ -194,7 +194,7 @@ Result<StateSent> StateSource::Sender::send() {
 Result<std::uint64_t> StateSource::Sender::send_journal() {
   // The storage does not use the loop, because it has no background operations.
   auto journal =
-      TRY(loop::FileStorage::open(loop_, options_.directory, loop::FileStorage::Mode::read_only));
+      TRY(disk::FileStorage::open(loop_, options_.directory, disk::FileStorage::Mode::read_only));
   FileSender files(*this);
   auto report = TRY(journal::back_up(*journal, files, nullptr));
   TRY(frames_.send(cluster::TransferEnd{.files = report.segments, .bytes = report.bytes}));

@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "disk/file_storage.h"
 #include "journal/backup.h"
 #include "journal/dump.h"
 #include "journal/live.h"
 #include "journal/salvage.h"
 #include "journal/segment.h"
-#include "loop/file_storage.h"
 #include "node/cluster_tasks.h"
 #include "os/clock.h"
 #include "os/exit_codes.h"
@@ -22,7 +22,7 @@ namespace tubed::server {
 
 namespace {
 
-using loop::FileStorage;
+using disk::FileStorage;
 using OpenStorage = Result<std::unique_ptr<FileStorage>>;
 
 void print_line(std::string_view line) {

@@ -85,7 +85,7 @@ Result<std::unique_ptr<JournalOwner>> JournalOwner::open(loop::Loop& loop, Log& 
                                                          const Replication* replication) {
   std::unique_ptr<JournalOwner> owner(new JournalOwner(log, service, host, replication));
   auto storage =
-      loop::FileStorage::open(loop, settings.journal_directory, loop::FileStorage::Mode::owner);
+      disk::FileStorage::open(loop, settings.journal_directory, disk::FileStorage::Mode::owner);
   if (!storage) return with_advice(storage.error());
   owner->storage_ = std::move(*storage);
   owner->storage_->expect_synced_writes(owner->options(settings).sync == kSyncAlways);

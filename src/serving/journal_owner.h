@@ -11,9 +11,9 @@
 
 #include "commands/service.h"
 #include "config/settings.h"
+#include "disk/file_storage.h"
 #include "journal/journal.h"
 #include "loop/clock_watch.h"
-#include "loop/file_storage.h"
 #include "os/log.h"
 
 namespace tubed::serving {
@@ -98,7 +98,7 @@ class JournalOwner final : public journal::JournalHost {
   commands::Service& service_;
   JournalOwnerHost& host_;
   const Replication* replication_;  // null: the server is in no cluster
-  std::unique_ptr<loop::FileStorage> storage_;
+  std::unique_ptr<disk::FileStorage> storage_;
   std::unique_ptr<journal::Journal> journal_;
   journal::WallClock clock_;  // at the time of open()
   Duration ahead_{};          // time of the journal minus time of the tick

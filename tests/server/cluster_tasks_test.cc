@@ -15,7 +15,7 @@
 #include "node/node_directory.h"
 #include "server/tasks.h"
 #include "serving/skipped_ids.h"
-#include "tests/loop/storage_place.h"
+#include "tests/disk/storage_place.h"
 #include "tests/server/state_rig.h"
 
 namespace tubed::server_test {
@@ -55,7 +55,7 @@ std::string printed(const loop_test::Directory& place, Function function) {
   ::dup2(before, STDOUT_FILENO);
   ::close(before);
   ::close(file);
-  return loop_test::contents_of(path);
+  return disk_test::contents_of(path);
 }
 
 // The state of a queue at some time.
@@ -119,14 +119,14 @@ TEST_CASE("an empty directory becomes the first node of a cluster") {
 TEST_CASE("a directory that is a node, or has binlogs, is not founded") {
   const loop_test::Directory place;
   const std::string d = new_directory(place);
-  loop_test::put_file(d + "/binlog.1", "x");
+  disk_test::put_file(d + "/binlog.1", "x");
   CHECK(kind(d) == DirectoryKind::binlogs);
   CHECK(error_of(bootstrap(d, "a", kAddress, kSegmentBytes)) ==
         fmt::format("journal directory {}: it has binlogs of beanstalkd: start tubed once without "
                     "a cluster, which imports them",
                     d));
   std::filesystem::remove(d + "/binlog.1");
-  loop_test::put_file(d + "/import.begun", "x");
+  disk_test::put_file(d + "/import.begun", "x");
   CHECK(kind(d) == DirectoryKind::binlogs);
   std::filesystem::remove(d + "/import.begun");
   REQUIRE(bootstrap(d, "a", kAddress, kSegmentBytes).ok());
@@ -154,7 +154,7 @@ TEST_CASE("a server without a cluster refuses the directory of a node") {
   // In the middle of an installation.
   std::filesystem::create_directory(d + "/fetch");
   CHECK(node::refuse_node(d).ok());
-  loop_test::put_file(d + "/fetch/complete", "");
+  disk_test::put_file(d + "/fetch/complete", "");
   CHECK(error_of(node::refuse_node(d)) == reason);
   std::filesystem::rename(d + "/fetch/complete", d + "/fetch/moving");
   CHECK(error_of(node::refuse_node(d)) == reason);
@@ -235,14 +235,14 @@ TEST_CASE("a node with other voters does not leave, and is recovered as another 
   const auto [now, lines] = run_and_lag(d, 5);
   {
     loop::Loop loop;
-    auto storage = loop::FileStorage::open(loop, d + "/cluster", loop::FileStorage::Mode::owner);
+    auto storage = disk::FileStorage::open(loop, d + "/cluster", disk::FileStorage::Mode::owner);
     REQUIRE(storage.ok());
     auto state = cluster::load_node_state(**storage);
     REQUIRE(state.ok());
     const std::string alone = (*state)->configuration;
     const auto set_members = [&](const std::vector<cluster::Member>& members) {
       const loop_test::Directory other;
-      auto to = loop::FileStorage::open(loop, other.file("x"), loop::FileStorage::Mode::create);
+      auto to = disk::FileStorage::open(loop, other.file("x"), disk::FileStorage::Mode::create);
       REQUIRE(to.ok());
       REQUIRE(cluster::found(**to, {}, 1, members).ok());
       (*state)->configuration = (*cluster::load_node_state(**to))->configuration;
@@ -305,9 +305,9 @@ TEST_CASE("tasks refuse a directory that is in use or damaged, and change nothin
     }
   }
   REQUIRE_FALSE(raft_file.empty());
-  std::string contents = loop_test::contents_of(raft_file);
+  std::string contents = disk_test::contents_of(raft_file);
   contents[200] ^= 1;
-  loop_test::put_file(raft_file, contents);
+  disk_test::put_file(raft_file, contents);
   const auto before = files_below(d);
   CHECK(error_of(leave(d, kSegmentBytes)).find("raft.0000000002 is damaged at offset 200") !=
         std::string::npos);

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "cluster/node_state.h"
-#include "tests/loop/storage_place.h"
+#include "tests/disk/storage_place.h"
 #include "tests/server/state_transfer_rig.h"
 #include "tests/share.h"
 
@@ -19,7 +19,7 @@ namespace {
 constexpr cluster::NodeId kNode = 2;
 
 // Lets a number of steps pass, and then fails.
-loop::DirectoryTree::Hook failing_at(int step) {
+disk::DirectoryTree::Hook failing_at(int step) {
   return [left = step]() mutable {
     return left-- > 0 ? Result<void>() : Result<void>(Error{"interrupted"});
   };
@@ -28,7 +28,7 @@ loop::DirectoryTree::Hook failing_at(int step) {
 cluster::NodeState state_in(const std::string& directory) {
   loop::Loop loop;
   auto storage =
-      loop::FileStorage::open(loop, directory + "/cluster", loop::FileStorage::Mode::read_only);
+      disk::FileStorage::open(loop, directory + "/cluster", disk::FileStorage::Mode::read_only);
   REQUIRE_MESSAGE(storage.ok(), error_of(storage));
   const auto state = cluster::read_node_state(**storage);
   REQUIRE(state.ok());
@@ -39,7 +39,7 @@ cluster::NodeState state_in(const std::string& directory) {
 void set_state(const std::string& directory, const cluster::NodeState& state) {
   loop::Loop loop;
   auto storage =
-      loop::FileStorage::open(loop, directory + "/cluster", loop::FileStorage::Mode::owner);
+      disk::FileStorage::open(loop, directory + "/cluster", disk::FileStorage::Mode::owner);
   REQUIRE_MESSAGE(storage.ok(), error_of(storage));
   REQUIRE(cluster::store_node_state(**storage, state).ok());
 }

@@ -16,10 +16,10 @@
 
 #include "cluster/node.h"
 #include "cluster/replica.h"
+#include "disk/file_storage.h"
 #include "engine/replay.h"
 #include "journal/journal.h"
 #include "journal/restorer.h"
-#include "loop/file_storage.h"
 #include "loop/timer.h"
 #include "node/cluster_tasks.h"
 #include "node/state_directory.h"
@@ -63,7 +63,7 @@ inline void copy_directory(const std::string& from, const std::string& to) {
 // The journal of a directory, and the queue that it describes.
 inline journal::Revival revived(const std::string& directory, Time now) {
   loop::Loop loop;
-  auto storage = loop::FileStorage::open(loop, directory, loop::FileStorage::Mode::read_only);
+  auto storage = disk::FileStorage::open(loop, directory, disk::FileStorage::Mode::read_only);
   REQUIRE_MESSAGE(storage.ok(), error_of(storage));
   auto revival = journal::revive(**storage, {}, now);
   REQUIRE_MESSAGE(revival.ok(), error_of(revival));
@@ -104,8 +104,8 @@ class RunningNode final : public cluster::NodeHost,
   RunningNode(loop::Loop& loop, const std::string& directory, std::uint64_t seed,
               const Options& options)
       : loop_(loop), load_(seed, {.jobs = 25, .body_bytes = options.body_bytes}) {
-    using Mode = loop::FileStorage::Mode;
-    auto journal_files = loop::FileStorage::open(loop, directory, Mode::owner);
+    using Mode = disk::FileStorage::Mode;
+    auto journal_files = disk::FileStorage::open(loop, directory, Mode::owner);
     REQUIRE_MESSAGE(journal_files.ok(), error_of(journal_files));
     journal_files_ = std::move(*journal_files);
     engine::Replay replay(engine_, now());
@@ -125,7 +125,7 @@ class RunningNode final : public cluster::NodeHost,
     REQUIRE_MESSAGE(journal.ok(), error_of(journal));
     journal_ = std::move(*journal);
     auto raft_files =
-        loop::FileStorage::open(loop, directory + "/" + node::kClusterFolder, Mode::owner);
+        disk::FileStorage::open(loop, directory + "/" + node::kClusterFolder, Mode::owner);
     REQUIRE_MESSAGE(raft_files.ok(), error_of(raft_files));
     raft_files_ = std::move(*raft_files);
     cluster::NodeOptions node_options;
@@ -225,8 +225,8 @@ class RunningNode final : public cluster::NodeHost,
  private:
   loop::Loop& loop_;
   engine::Engine engine_{Limits{}};
-  std::unique_ptr<loop::FileStorage> journal_files_;
-  std::unique_ptr<loop::FileStorage> raft_files_;
+  std::unique_ptr<disk::FileStorage> journal_files_;
+  std::unique_ptr<disk::FileStorage> raft_files_;
   std::unique_ptr<journal::Journal> journal_;
   std::unique_ptr<cluster::Node> node_;
   std::unique_ptr<cluster::Replica> replica_;

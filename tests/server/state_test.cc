@@ -5,7 +5,7 @@
 #include "cluster/transfer.h"
 #include "node/state_fetch.h"
 #include "node/state_install.h"
-#include "tests/loop/storage_place.h"
+#include "tests/disk/storage_place.h"
 #include "tests/server/state_transfer_rig.h"
 
 namespace tubed::server_test {
@@ -78,7 +78,7 @@ void check_equal(RunningNode& node, const std::string& directory, const node::Fe
 // The raft log in the directory has the entries of the node up to the position.
 void check_log(RunningNode& node, const std::string& directory, const node::FetchedState& state) {
   loop::Loop loop;
-  auto storage = loop::FileStorage::open(loop, directory, loop::FileStorage::Mode::read_only);
+  auto storage = disk::FileStorage::open(loop, directory, disk::FileStorage::Mode::read_only);
   REQUIRE_MESSAGE(storage.ok(), error_of(storage));
   const auto log = cluster::examine_raft_log(**storage, state.cluster);
   REQUIRE_MESSAGE(log.ok(), error_of(log));
@@ -228,8 +228,8 @@ TEST_CASE("a fetch that was complete and is given up leaves nothing") {
 TEST_CASE("what an earlier fetch has left is removed") {
   Two two;
   std::filesystem::create_directories(two.b + "/fetch/cluster");
-  loop_test::put_file(two.b + "/fetch/journal.0000000099", "x");
-  loop_test::put_file(two.b + "/fetch/cluster/raft.0000000099", "x");
+  disk_test::put_file(two.b + "/fetch/journal.0000000099", "x");
+  disk_test::put_file(two.b + "/fetch/cluster/raft.0000000099", "x");
   const node::FetchedState state = fetched(two.loop, *two.node, two.a, two.b);
   CHECK_FALSE(std::filesystem::exists(two.b + "/fetch/journal.0000000099"));
   check_equal(*two.node, two.b + "/fetch", state);
@@ -239,7 +239,7 @@ TEST_CASE("a full disk ends a fetch with one line") {
   Two two;
   Fetch fetch = two.fetch();
   os::Socket socket = two.door.accept();
-  std::optional<loop_test::FileSizeLimit> limit(8192);
+  std::optional<disk_test::FileSizeLimit> limit(8192);
   Source source(two.loop, *two.node, std::move(socket), two.a);
   // The node must not write meanwhile.
   REQUIRE(loop_test::run_until(two.loop, [&] { return fetch.ended() && source.ended(); }));
@@ -270,9 +270,9 @@ TEST_CASE("a journal that is damaged at the source is not sent") {
   REQUIRE(segments.size() > 1);
   segments.pop_back();
   for (const std::string& name : segments) {
-    std::string contents = loop_test::contents_of(two.a + "/" + name);
+    std::string contents = disk_test::contents_of(two.a + "/" + name);
     contents[contents.find_last_not_of('\0') / 2] ^= 1;  // in a record
-    loop_test::put_file(two.a + "/" + name, contents);
+    disk_test::put_file(two.a + "/" + name, contents);
   }
   Fetch fetch = two.fetch();
   Source source(two.loop, *two.node, two.door.accept(), two.a);

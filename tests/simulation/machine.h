@@ -1,7 +1,7 @@
 // Machine: the disk of a simulated machine, and the lives of the process on it.
 //
 // machine.cc replaces the functions of os/ (clock.h, process.h, secret_file.h, socket.h),
-// storage.cc loop/file_storage.h and loop/directory_tree.h. They act on the current machine.
+// storage.cc disk/file_storage.h and disk/directory_tree.h. They act on the current machine.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
-// Implements loop/file_storage.h and loop/directory_tree.h on the disk of the current machine: one
+// Implements disk/file_storage.h and disk/directory_tree.h on the disk of the current machine: one
 // directory, whatever its name.
 #include <utility>
 
 #include "base/assert.h"
-#include "loop/directory_tree.h"
-#include "loop/file_storage.h"
+#include "disk/directory_tree.h"
+#include "disk/file_storage.h"
 #include "tests/simulation/machine.h"
 
-namespace tubed::loop {
+namespace tubed::disk {
 
 using namespace journal;
 using simulation::DiskEvent;
@@ -27,13 +27,13 @@ TestDisk& disk() {
 
 // --- FileStorage
 
-Result<std::unique_ptr<FileStorage>> FileStorage::open(Loop& loop, const std::string& directory,
-                                                       Mode mode) {
+Result<std::unique_ptr<FileStorage>> FileStorage::open(loop::Loop& loop,
+                                                       const std::string& directory, Mode mode) {
   return std::unique_ptr<FileStorage>(
       new FileStorage(loop, directory, os::Descriptor(), os::Descriptor(), mode));
 }
 
-FileStorage::FileStorage(Loop& loop, std::string path, os::Descriptor directory,
+FileStorage::FileStorage(loop::Loop& loop, std::string path, os::Descriptor directory,
                          os::Descriptor lock, Mode mode)
     : loop_(loop),
       path_(std::move(path)),
@@ -184,4 +184,4 @@ Result<std::vector<std::string>> DirectoryTree::names(const std::string& folder)
   return disk().names();
 }
 
-}  // namespace tubed::loop
+}  // namespace tubed::disk

@@ -18,14 +18,17 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "loop/file_storage.h"
+#include "disk/file_storage.h"
 #include "tests/loop/loopback.h"
 
-namespace tubed::loop_test {
+namespace tubed::disk_test {
 
-inline constexpr auto kOwner = loop::FileStorage::Mode::owner;
-inline constexpr auto kCreate = loop::FileStorage::Mode::create;
-inline constexpr auto kReadOnly = loop::FileStorage::Mode::read_only;
+using loop_test::Directory;
+using loop_test::run_until;
+
+inline constexpr auto kOwner = disk::FileStorage::Mode::owner;
+inline constexpr auto kCreate = disk::FileStorage::Mode::create;
+inline constexpr auto kReadOnly = disk::FileStorage::Mode::read_only;
 
 inline std::string contents_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -60,14 +63,14 @@ std::string failure_of(const Result<T>& result) {
 
 // A directory, its storage and a loop, and operations that wait for their completion.
 struct Place {
-  explicit Place(loop::FileStorage::Mode mode = kOwner) { open(mode); }
+  explicit Place(disk::FileStorage::Mode mode = kOwner) { open(mode); }
 
-  void open(loop::FileStorage::Mode mode = kOwner) {
-    auto opened = loop::FileStorage::open(loop, path, mode);
+  void open(disk::FileStorage::Mode mode = kOwner) {
+    auto opened = disk::FileStorage::open(loop, path, mode);
     REQUIRE_MESSAGE(opened.ok(), failure_text(opened));
     storage = std::move(*opened);
   }
-  static std::string failure_text(const Result<std::unique_ptr<loop::FileStorage>>& result) {
+  static std::string failure_text(const Result<std::unique_ptr<disk::FileStorage>>& result) {
     return result.ok() ? std::string() : result.error().message;
   }
 
@@ -120,7 +123,7 @@ struct Place {
   std::string path = directory.file("journal");
   const bool made = std::filesystem::create_directory(path);
   loop::Loop loop;
-  std::unique_ptr<loop::FileStorage> storage;
+  std::unique_ptr<disk::FileStorage> storage;
 };
 
 // While it exists, the files of this process cannot grow beyond `bytes`.
@@ -140,4 +143,4 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
-}  // namespace tubed::loop_test
+}  // namespace tubed::disk_test

@@ -1,4 +1,4 @@
-#include "loop/directory_tree.h"
+#include "disk/directory_tree.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loop/directory_lock.h"
-#include "loop/file_calls.h"
+#include "disk/directory_lock.h"
+#include "disk/file_calls.h"
 #include "os/descriptor.h"
 
-namespace tubed::loop {
+namespace tubed::disk {
 
 namespace {
 
@@ -134,4 +134,4 @@ Result<void> DirectoryTree::remove_files(const std::string& name) {
   return {};
 }
 
-}  // namespace tubed::loop
+}  // namespace tubed::disk

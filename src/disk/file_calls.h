@@ -12,7 +12,7 @@
 
 #include "journal/storage.h"
 
-namespace tubed::loop {
+namespace tubed::disk {
 
 // Returns the outcome of a call that has just set errno. `operation` describes the attempt, for
 // example "write of /journal/x at 64".
@@ -58,4 +58,4 @@ journal::Outcome truncate_file(int file, const std::string& path, std::uint64_t 
 // -1 with errno.
 int rename_noreplace(int from_directory, const char* from, int to_directory, const char* to);
 
-}  // namespace tubed::loop
+}  // namespace tubed::disk

@@ -4,7 +4,7 @@
 // posix_fallocate() cannot replace fallocate(): on file systems without the operation, glibc writes
 // one byte per block. That leaves holes if glibc is wrong about the block size, and reads bytes
 // that another thread may be writing. Zeros are written instead.
-#include "loop/file_calls.h"
+#include "disk/file_calls.h"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@
 #include "base/planted.h"
 #include "os/descriptor.h"
 
-namespace tubed::loop {
+namespace tubed::disk {
 
 using journal::Outcome;
 
@@ -187,4 +187,4 @@ int rename_noreplace(int from_directory, const char* from, int to_directory, con
   return ::renameat(from_directory, from, to_directory, to);
 }
 
-}  // namespace tubed::loop
+}  // namespace tubed::disk

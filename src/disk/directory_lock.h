@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "os/descriptor.h"
 
-namespace tubed::loop {
+namespace tubed::disk {
 
 inline constexpr const char* kLockName = "lock";
 inline constexpr mode_t kFileMode = 0600;
@@ -35,4 +35,4 @@ void write_note(const os::Descriptor& lock, std::string_view note);
 // Returns an error whose kind follows from the errno value.
 Error error_of(std::string message, int error);
 
-}  // namespace tubed::loop
+}  // namespace tubed::disk

@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 
-namespace tubed::loop {
+namespace tubed::disk {
 
 class DirectoryTree {
  public:
@@ -52,4 +52,4 @@ class DirectoryTree {
   Hook before_step_;
 };
 
-}  // namespace tubed::loop
+}  // namespace tubed::disk

@@ -1,4 +1,4 @@
-#include "loop/directory_lock.h"
+#include "disk/directory_lock.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace tubed::loop {
+namespace tubed::disk {
 
 Error error_of(std::string message, int error) {
   const bool denied = error == EACCES || error == EPERM;
@@ -91,4 +91,4 @@ void write_note(const os::Descriptor& lock, std::string_view note) {
   [[maybe_unused]] const ssize_t written = ::pwrite(lock.number(), note.data(), note.size(), 0);
 }
 
-}  // namespace tubed::loop
+}  // namespace tubed::disk

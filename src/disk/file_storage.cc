@@ -48,7 +48,7 @@
 //   6. Sync the directory.
 //   After a failure in step 1 or 2 nothing has changed. After a later failure the file is removed,
 //   and FROM is in unsynced_removals_.
-#include "loop/file_storage.h"
+#include "disk/file_storage.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -62,11 +62,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loop/directory_lock.h"
-#include "loop/file_calls.h"
+#include "disk/directory_lock.h"
+#include "disk/file_calls.h"
 #include "os/process.h"
 
-namespace tubed::loop {
+namespace tubed::disk {
 
 using journal::Created;
 using journal::Done;
@@ -105,8 +105,8 @@ bool is_plain_name(std::string_view name) {
 
 }  // namespace
 
-Result<std::unique_ptr<FileStorage>> FileStorage::open(Loop& loop, const std::string& directory,
-                                                       Mode mode) {
+Result<std::unique_ptr<FileStorage>> FileStorage::open(loop::Loop& loop,
+                                                       const std::string& directory, Mode mode) {
   std::string path = directory;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   auto opened = TRY(mode == Mode::create ? open_new_directory(path) : open_directory(path));
@@ -123,7 +123,7 @@ Result<std::unique_ptr<FileStorage>> FileStorage::open(Loop& loop, const std::st
   return storage;
 }
 
-FileStorage::FileStorage(Loop& loop, std::string path, os::Descriptor directory,
+FileStorage::FileStorage(loop::Loop& loop, std::string path, os::Descriptor directory,
                          os::Descriptor lock, Mode mode)
     : loop_(loop),
       path_(std::move(path)),
@@ -544,4 +544,4 @@ void FileStorage::record_removal(const std::string& name, bool removed_unsynced)
   }
 }
 
-}  // namespace tubed::loop
+}  // namespace tubed::disk

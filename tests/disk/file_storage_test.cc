@@ -1,4 +1,4 @@
-#include "loop/file_storage.h"
+#include "disk/file_storage.h"
 
 #include <array>
 #include <csignal>
@@ -7,13 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/loop/storage_place.h"
+#include "tests/disk/storage_place.h"
 
-namespace tubed::loop_test {
+namespace tubed::disk_test {
 
+using disk::FileStorage;
 using journal::FileId;
 using journal::Outcome;
-using loop::FileStorage;
 using loop::Loop;
 
 namespace {
@@ -294,4 +294,4 @@ TEST_CASE("a move replaces no file, and fails if the target is not in a folder")
   CHECK(place.names() == std::vector<std::string>{"one", "two"});
 }
 
-}  // namespace tubed::loop_test
+}  // namespace tubed::disk_test

@@ -29,7 +29,7 @@
 #include "loop/loop.h"
 #include "os/descriptor.h"
 
-namespace tubed::loop {
+namespace tubed::disk {
 
 class FileStorage final : public journal::Storage {
  public:
@@ -42,7 +42,7 @@ class FileStorage final : public journal::Storage {
   // Opens the directory. The error is one line that names the directory and the reason, or the
   // process that has locked it. Makes the process ignore SIGXFSZ: exceeding its limit on file sizes
   // then gives no_space. `loop` outlives the storage.
-  static Result<std::unique_ptr<FileStorage>> open(Loop& loop, const std::string& directory,
+  static Result<std::unique_ptr<FileStorage>> open(loop::Loop& loop, const std::string& directory,
                                                    Mode mode);
   // Precondition: not busy(): a thread may still read the bytes of a write.
   ~FileStorage() override;
@@ -104,7 +104,7 @@ class FileStorage final : public journal::Storage {
     std::uint64_t unsynced_covered = 0;
   };
 
-  FileStorage(Loop& loop, std::string path, os::Descriptor directory, os::Descriptor lock,
+  FileStorage(loop::Loop& loop, std::string path, os::Descriptor directory, os::Descriptor lock,
               Mode mode);
 
   journal::FileId add_file(os::Descriptor descriptor, const std::string& name);
@@ -133,7 +133,7 @@ class FileStorage final : public journal::Storage {
   void record_removal(const std::string& name, bool removed_unsynced);
   static journal::Done covering_sync(File& file, journal::Done done);
 
-  Loop& loop_;
+  loop::Loop& loop_;
   const std::string path_;
   const os::Descriptor directory_;
   const os::Descriptor lock_;  // empty: read_only
@@ -147,4 +147,4 @@ class FileStorage final : public journal::Storage {
   bool zero_fill_ = false;
 };
 
-}  // namespace tubed::loop
+}  // namespace tubed::disk

@@ -7,13 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tests/loop/storage_place.h"
+#include "tests/disk/storage_place.h"
 
-namespace tubed::loop_test {
+namespace tubed::disk_test {
 
 using journal::FileId;
 using journal::Outcome;
 using journal::Sync;
+using loop_test::NoDescriptors;
 
 TEST_CASE("a new file begins with its head, reads as zeros after it, and is allocated on disk") {
   Place place;
@@ -311,11 +312,11 @@ class NoFallocate {
 
 }  // namespace
 
-}  // namespace tubed::loop_test
+}  // namespace tubed::disk_test
 
 // Replaces glibc's function in this program.
 int fallocate(int file, int mode, off_t offset, off_t length) {
-  using tubed::loop_test::NoFallocate;
+  using tubed::disk_test::NoFallocate;
   if (!NoFallocate::exists) {
     return static_cast<int>(::syscall(SYS_fallocate, file, mode, offset, length));
   }
@@ -324,7 +325,7 @@ int fallocate(int file, int mode, off_t offset, off_t length) {
   return -1;
 }
 
-namespace tubed::loop_test {
+namespace tubed::disk_test {
 
 TEST_CASE("on a file system without fallocate, zeros are written") {
   const NoFallocate without;
@@ -344,4 +345,4 @@ TEST_CASE("on a file system without fallocate, zeros are written") {
   CHECK(NoFallocate::refusals == 4);
 }
 
-}  // namespace tubed::loop_test
+}  // namespace tubed::disk_test
