@@ -58,8 +58,8 @@ void Authenticator::close_revoked() {
       revoked.push_back(&client);
   });
   for (serving::Client* client : revoked) {
-    if (client->conversation().awaits_reload()) {
-      client->conversation().close_after_reload();
+    if (client->conversation().command().awaits_reload()) {
+      client->conversation().command().close_after_reload();
     } else {
       clients_.close(*client, "its role was removed");
     }
@@ -162,9 +162,7 @@ void Authenticator::refuse_due() {
     refusals_.erase(refusals_.begin());
     // The session may have closed, and its id may belong to another client.
     serving::Client* client = clients_.find(session);
-    if (client == nullptr || !client->conversation().awaits_refusal()) continue;
-    client->conversation().refuse();
-    scheduler_.mark_dirty(*client);
+    if (client != nullptr && client->conversation().refuse()) scheduler_.mark_dirty(*client);
   }
   if (!refusals_.empty()) refusal_timer_.arm(refusals_.begin()->first - now);
 }

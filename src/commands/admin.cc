@@ -237,7 +237,7 @@ Answer reload(Context& context, Operation& operation, const NoArguments&) {
   }
   const auto& result = reload_result(operation);
   if (result == nullptr) {
-    context.service.conversations().at(context.session).park();
+    context.service.conversations().at(context.session).command().park();
     return Unfinished{};
   }
   if (!result->refusal.empty()) {

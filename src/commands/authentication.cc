@@ -41,25 +41,21 @@ std::size_t Conversation::take_first_line(std::string_view input) {
   const bool is_open = command != nullptr && command->access == Access::open &&
                        (!has_text || command->text_rule == TextRule::ignored);
   const bool is_line = end != std::string_view::npos && line.find('\0') == std::string_view::npos;
-  if (is_line && is_open && command->parse({}, running_.arguments)) {
-    running_.row = command;
+  if (is_line && is_open && command_.read(*command, {})) {
     run_command();
   } else {
     const bool may_be_token = is_line && has_text;
     const std::string_view token = may_be_token ? line.substr(space + 1) : std::string_view();
-    if (!run_auth(name, token)) refuse_first_line(name);
+    if (!run_auth(name, token)) {
+      audit(context(), AuditEvent::What::unauthorized,
+            command == nullptr ? std::string_view() : command->name, {});
+      principal_->refuse();
+      end_ = End::quit;
+      replies_.write(word::kUnauthorized);
+    }
   }
   // A line that is too long has no end here.
   return std::min(line.size() + kLineEnd.size(), input.size());
-}
-
-void Conversation::refuse_first_line(std::string_view name) {
-  const Command* command = find_command(name);
-  audit(context(), AuditEvent::What::unauthorized,
-        command == nullptr ? std::string_view() : command->name, {});
-  principal_->refuse();
-  quit_ = true;
-  replies_.write(word::kUnauthorized);
 }
 
 // --- Tokens
@@ -67,11 +63,10 @@ void Conversation::refuse_first_line(std::string_view name) {
 bool Conversation::run_auth(std::string_view name, std::string_view text) {
   const Command& row = auth_command();
   if (principal_ == nullptr || !principal_->takes_tokens() || name != row.name) return false;
-  running_.row = &row;
-  row.parse(text, running_.arguments);
+  command_.read(row, text);
   run_command();
   if (principal_->is_refused()) {
-    quit_ = true;
+    end_ = End::quit;
   } else {
     stage_ = Stage::line;
   }
@@ -105,10 +100,11 @@ Answer auth(Context& context, const AuthArguments& arguments) {
   return Status{word::kAuthenticated};
 }
 
-void Conversation::refuse() {
-  TUBED_ASSERT(awaits_refusal());
+bool Conversation::refuse() {
+  if (principal_ == nullptr || !principal_->awaits_refusal()) return false;
   principal_->refuse();
   replies_.write(word::kUnauthorized);
+  return true;
 }
 
 // --- Rights
@@ -117,21 +113,19 @@ void Conversation::refuse() {
 // it has a body.
 bool Conversation::is_allowed() {
   Context context = this->context();
-  const Command& row = *running_.row;
-  const Ruling ruling = authorize(context, row, running_.arguments);
+  const Command& row = command_.row();
+  const Ruling ruling = authorize(context, row, command_.arguments());
   if (ruling.refusal.empty()) return true;
   if (row.begin_body == nullptr) {
     replies_.write(ruling.refusal);
     return false;
   }
-  const std::uint32_t bytes = row.named(running_.arguments).body_bytes;
+  const std::uint32_t bytes = command_.named().body_bytes;
   if (ruling.too_big) {
     drop_body(bytes, ruling.refusal);
     return false;
   }
-  incoming_.bytes = Bytes();
-  incoming_.left = bytes;
-  incoming_.refusal = ruling.refusal;
+  body_.begin({}, bytes, ruling.refusal);
   stage_ = Stage::body;
   return false;
 }
@@ -140,16 +134,16 @@ bool Conversation::is_allowed() {
 // Otherwise it has ended.
 bool Conversation::is_still_allowed() {
   // A list shows the moment of its first part, when the client was allowed to see it.
-  const auto* tubes = std::get_if<TubeListOperation>(&running_.operation);
+  const auto* tubes = command_.operation<TubeListOperation>();
   if (tubes != nullptr && tubes->written > 0) return true;
-  if (in_progress(running_.operation) && TUBED_PLANTED(slice_of_a_lost_right)) return true;
+  if (command_.in_progress() && TUBED_PLANTED(slice_of_a_lost_right)) return true;
   // The client was allowed to ask for the reload, which may have changed its rights.
-  if (std::holds_alternative<ReloadOperation>(running_.operation)) return true;
+  if (command_.operation<ReloadOperation>() != nullptr) return true;
   Context context = this->context();
-  const Ruling ruling = authorize_again(context, *running_.row, running_.arguments);
+  const Ruling ruling = authorize_again(context, command_.row(), command_.arguments());
   if (ruling.refusal.empty()) return true;
   abandon_body();
-  if (const auto* batch = std::get_if<BatchOperation>(&running_.operation)) {
+  if (const auto* batch = command_.operation<BatchOperation>()) {
     service_.engine().take_back(session_, context.now, batch->first.id, service_);
   }
   audit_unfinished();
@@ -168,17 +162,17 @@ bool Conversation::rights_changed() {
 // A command in slices may have changed some jobs. A reload continues without its client.
 void Conversation::audit_unfinished() {
   if (principal_ == nullptr) return;
-  if (std::holds_alternative<ReloadOperation>(running_.operation)) {
-    audit_ran(context(), *running_.row, running_.arguments, Status{});
-    running_.operation = {};
+  if (command_.operation<ReloadOperation>() != nullptr) {
+    audit_ran(context(), command_.row(), command_.arguments(), Status{});
+    command_.end_operation();
     return;
   }
   std::optional<std::uint64_t> jobs;
-  if (const auto* one = std::get_if<JobsOperation>(&running_.operation)) jobs = one->done;
-  if (const auto* one = std::get_if<MoveOperation>(&running_.operation)) jobs = one->done;
-  if (!jobs || running_.row->access != Access::admin) return;
-  audit_ran(context(), *running_.row, running_.arguments, Number{{}, *jobs});
-  running_.operation = {};
+  if (const auto* one = command_.operation<JobsOperation>()) jobs = one->done;
+  if (const auto* one = command_.operation<MoveOperation>()) jobs = one->done;
+  if (!jobs || command_.row().access != Access::admin) return;
+  audit_ran(context(), command_.row(), command_.arguments(), Number{{}, *jobs});
+  command_.end_operation();
 }
 
 }  // namespace tubed::commands

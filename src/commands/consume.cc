@@ -141,8 +141,8 @@ Answer set_caps(Context& context, const CapsArguments& arguments) {
   constexpr std::uint32_t kTubes = 1;
   constexpr std::uint32_t kDrained = 1U << 8;
   Conversation& conversation = context.service.conversations().at(context.session);
-  conversation.show_tubes((arguments.bits & kTubes) != 0);
-  conversation.announce_drained((arguments.bits & kDrained) != 0);
+  conversation.answers().show_tubes((arguments.bits & kTubes) != 0);
+  conversation.answers().announce_drained((arguments.bits & kDrained) != 0);
   return Status{"OK"};
 }
 

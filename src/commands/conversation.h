@@ -22,17 +22,17 @@
 // into reads.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
-#include "commands/command.h"
+#include "commands/incoming_body.h"
 #include "commands/input_buffer.h"
+#include "commands/quantum.h"
 #include "commands/replies.h"
+#include "commands/running_command.h"
 #include "commands/service.h"
 
 namespace tubed::commands {
@@ -55,12 +55,10 @@ class Conversation {
   bool awaits_authentication() const {
     return principal_ != nullptr && !principal_->authenticated();
   }
-  // True if the answer to the token was RefusedLater and refuse() has not been called. Until then
-  // the conversation is silent and takes no input.
-  bool awaits_refusal() const { return principal_ != nullptr && principal_->awaits_refusal(); }
-  // Replies UNAUTHORIZED, after which the connection is to be closed. Precondition:
-  // awaits_refusal().
-  void refuse();
+  // If the principal awaits its refusal (RefusedLater), replies UNAUTHORIZED, after which the
+  // connection is to be closed, and returns true. Until then the conversation is silent and takes
+  // no input.
+  bool refuse();
   // Ends a wait that the rights of the role no longer allow. True if the client has to be served.
   bool rights_changed();
 
@@ -87,41 +85,23 @@ class Conversation {
   // Its client has left: as stop_waiting(), and no more of its input is run.
   void abandon();
 
-  // Test mode. park(): the command that is running answers Unfinished and is not run again before
-  // unpark(). It runs again also if the client half-closes.
-  void park() { parked_ = true; }
-  void unpark() { parked_ = false; }
-  bool is_parked() const { return parked_; }
-  bool is_in_test_operation() const {
-    return std::holds_alternative<TestOperation>(running_.operation);
-  }
-  // True while the client waits for the answer to `reload`. It may leave meanwhile.
-  bool awaits_reload() const {
-    const auto* reload = std::get_if<ReloadOperation>(&running_.operation);
-    return reload != nullptr && reload->result == nullptr;
-  }
-  // The next resume() answers `reload`. The client has to be served. Precondition, here and below:
-  // awaits_reload().
-  void reloaded(ReloadResult result);
-  // The reload takes the client's role: the connection ends after the answer.
-  void close_after_reload() { std::get<ReloadOperation>(running_.operation).closes = true; }
+  // The command that is read or run.
+  RunningCommand& command() { return command_; }
+  const RunningCommand& command() const { return command_; }
+  // How its answers are written.
+  Replies& answers() { return replies_; }
+
   // The engine was replaced, and the session is open in the new engine. Claims the memory of an
   // arriving body again, begins a wait again, and continues a parked command. True if the client
   // has to be served.
   bool restart();
 
   // Charges this much work beyond one command for the command that is running.
-  void spend(std::uint32_t work) { budget_ -= std::min(work, budget_); }
+  void spend(std::uint32_t work) { quantum_.spend(work); }
 
-  // If `announced`, has_drained() sends a line [set-caps].
-  void announce_drained(bool announced) { announces_drained_ = announced; }
-  // Drain mode has ended the server, and the client is about to be closed.
-  void has_drained();
   // Reports to the audit an admin command in slices that has not finished. Its host calls this
   // while it still knows the address of the client; otherwise the destructor does.
   [[gnu::cold]] void audit_unfinished();
-  void show_tubes(bool shown) { replies_.show_tubes(shown); }
-  void set_writer(protocol::AnswerWriter* writer) { replies_.set_writer(writer); }
 
   // Continues work that was deferred to a later tick.
   void resume();
@@ -131,13 +111,9 @@ class Conversation {
   // False if more bytes would only be stored.
   bool wants_input() const;
   // True if no further reply will come. When replies() is empty, the connection can be closed.
-  bool finished() const {
-    return (quit_ && !awaits_refusal()) || (input_ended_ && stop_ == Stop::starved);
-  }
-  // True if it ended because the client has not authenticated, or its role is full.
-  bool is_refused() const { return principal_ != nullptr && principal_->is_refused(); }
+  bool finished() const;
   // True if it ended because the client speaks another protocol (foreign_protocol.h).
-  bool is_foreign() const { return foreign_; }
+  bool is_foreign() const { return end_ == End::foreign; }
   // True while a body arrives whose command is not answered. (The client of a malformed put, which
   // is answered at once, may never send the body.)
   bool in_body() const;
@@ -163,13 +139,14 @@ class Conversation {
     skipped_line,
     unauthenticated,  // a line before a token was right
   };
+  // How it ends. After `quit` and `foreign` no further command runs.
+  enum class End : std::uint8_t { open, input_ended, quit, foreign };
   // The reason for which the last run of work ended.
   enum class Stop : std::uint8_t { starved, waiting, budget, output, congested };
 
+  bool has_quit() const { return end_ >= End::quit; }
   void work();
-  void do_pending_work();
   [[gnu::cold]] void abort_waits();
-  void keep(std::string_view input);
   std::size_t do_work(std::string_view input);
   std::size_t take(std::string_view input);
   bool may_go_on();
@@ -181,63 +158,36 @@ class Conversation {
   std::size_t take_body_end(std::string_view input);
   std::size_t take_skipped_line(std::string_view input);
 
-  std::size_t longer_limit(std::string_view input) const;
   bool run_line(std::string_view line);
-  void keep_text(std::string_view text);
   void refuse_line(const Command* command, std::string_view arguments);
   bool begin_body();
   void drop_body(std::uint32_t bytes, std::string_view reply);
   void abandon_body();
   void run_command();
-  [[gnu::cold]] void refuse_first_line(std::string_view name);
   [[gnu::cold]] bool end_foreign_protocol(std::string_view line);
   [[gnu::cold]] bool run_auth(std::string_view name, std::string_view text);
   void end_operation();
   [[gnu::cold]] [[gnu::noinline]] bool is_allowed();
   [[gnu::cold]] [[gnu::noinline]] bool is_still_allowed();
-  void reply_timed_out(const protocol::Waiting& wait);
   protocol::Waiting cancel_wait();
-  void end_wait();
   bool ends_command(const Answer& answer);
-  void charge(std::size_t reply_bytes, std::uint64_t entries_walked);
   Context context();
 
   Service& service_;
   SessionId session_;
   std::unique_ptr<Principal> principal_;
   Replies replies_;
-  InputBuffer pending_;  // input not consumed yet
-  std::size_t counted_input_ = 0;
+  InputBuffer pending_;
 
   Stage stage_ = Stage::line;
   Stop stop_ = Stop::starved;
+  End end_ = End::open;
   bool working_ = false;
-  std::optional<protocol::Waiting> wait_;  // of the command that waits
-  bool announces_drained_ = false;         // set-caps
-  bool owes_drained_ = false;  // the word that announces it, after the command in slices
-  bool parked_ = false;
   bool may_wait_ = true;
-  bool input_ended_ = false;
-  bool quit_ = false;
-  bool foreign_ = false;  // is_foreign()
-  std::uint32_t budget_ = 0;
-
-  // The command that is being run or read, from its line to its answer.
-  struct RunningCommand {
-    const Command* row = nullptr;
-    ArgumentStorage arguments;
-    Operation operation;
-  };
-  // The body of that command, while it arrives.
-  struct IncomingBody {
-    Bytes bytes;  // where it is stored; null: it is not
-    std::uint64_t left = 0;
-    std::string_view refusal;  // the reply when a body that is not stored ends; empty: none
-  };
-  RunningCommand running_;
-  IncomingBody incoming_;
-  // To which running_.arguments may refer while a body arrives, and between two slices.
-  std::string kept_text_;
+  std::optional<protocol::Waiting> wait_;  // of the command that waits
+  Quantum quantum_;
+  RunningCommand command_;
+  IncomingBody body_;            // of that command
   std::string_view line_reply_;  // the answer at the end of a line that is being skipped
 };
 

@@ -13,9 +13,7 @@ void Conversations::opened(SessionId session, Conversation& conversation) {
 
 void Conversations::unpark(SessionId session) {
   Conversation* conversation = conversations_[session];
-  if (conversation == nullptr || !conversation->is_parked()) return;
-  conversation->unpark();
-  notify(session);
+  if (conversation != nullptr && conversation->command().unpark()) notify(session);
 }
 
 void Conversations::rights_changed() {

@@ -34,7 +34,7 @@ bool is_foreign_protocol(std::string_view line) {
 bool Conversation::end_foreign_protocol(std::string_view line) {
   if (!is_foreign_protocol(line)) return false;
   service_.counters().count(stats::Counter::client_foreign);
-  quit_ = foreign_ = true;
+  end_ = End::foreign;
   return true;
 }
 

@@ -10,6 +10,12 @@ void Replies::write(std::string_view word) {
   buffer_.line(word);
 }
 
+void Replies::has_drained(bool in_slices) {
+  if (!announces_drained_) return;
+  owes_drained_ = in_slices;
+  if (!in_slices) write(protocol::word::kDrained);
+}
+
 void Replies::show_tubes(bool shown) {
   shows_tubes_ = shown;
   is_plain_text_ = !shown && writer_ == nullptr;

@@ -28,6 +28,17 @@ class Replies {
   // Writes a reply of one word that no handler has made.
   void write(std::string_view word);
 
+  // If `announced`, has_drained() writes a line [set-caps].
+  void announce_drained(bool announced) { announces_drained_ = announced; }
+  // Drain mode has ended the server, and the client is about to be closed. `in_slices`: the answer
+  // of a command in slices is being written, and the line follows it.
+  void has_drained(bool in_slices);
+  // The answer of a command in slices is complete.
+  void slices_end() {
+    if (owes_drained_) [[unlikely]]
+      has_drained(false);
+  }
+
   // If `shown`, the lines of jobs end with their tubes [set-caps].
   void show_tubes(bool shown);
   // `writer` writes the answers, and outlives the replies or is replaced before it ends. Null:
@@ -40,6 +51,8 @@ class Replies {
   const Service& service_;
   const SessionId session_;
   bool shows_tubes_ = false;
+  bool announces_drained_ = false;
+  bool owes_drained_ = false;
   bool is_plain_text_ = true;  // neither shows_tubes_ nor a writer_
   protocol::AnswerWriter* writer_ = nullptr;
   protocol::ReplyBuffer buffer_;

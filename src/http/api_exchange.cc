@@ -38,7 +38,7 @@ ApiExchange::~ApiExchange() {
     host_.give_back(client_, request_.options.token);
     return;
   }
-  client_.client->conversation().set_writer(nullptr);
+  client_.client->conversation().answers().set_writer(nullptr);
   if (returns_unsent_job()) {
     // The client is closed in a later iteration of the loop. It gets no job until then.
     if (!TUBED_PLANTED(api_waits_for_a_client_that_left)) client_.client->conversation().abandon();
@@ -70,7 +70,7 @@ void ApiExchange::start() {
   if (!client_)
     client_ = host_.open_client(request_.address, *this, std::move(request_.admission),
                                 request_.identity);
-  client_.client->conversation().set_writer(script_.get());
+  client_.client->conversation().answers().set_writer(script_.get());
   script_->on_input([this](std::string_view line) { client_.channel->send(line); });
   client_.channel->send(script_->first_input());
 }
@@ -83,7 +83,7 @@ void ApiExchange::refuse(const api::Problem& problem) {
   may_have_run_ = problem.may_have_run;
   arrived_ = std::move(response.text);
   if (client_) {
-    client_.client->conversation().set_writer(nullptr);
+    client_.client->conversation().answers().set_writer(nullptr);
     host_.give_back(std::exchange(client_, {}), request_.options.token);
   }
   resume();
@@ -155,7 +155,7 @@ void ApiExchange::take_output() {
 }
 
 void ApiExchange::complete() {
-  client_.client->conversation().set_writer(nullptr);
+  client_.client->conversation().answers().set_writer(nullptr);
   if (returns_unsent_job()) {
     if (client_has_left()) host_.take_back(client_);
     kept_ = true;

@@ -138,7 +138,10 @@ void Lifecycle::stop_clients() {
   stop_timer_.arm(settings_.shutdown_timeout);
   clients_.stop_all();
   if (drained())
-    clients_.for_each([](serving::Client& client) { client.conversation().has_drained(); });
+    clients_.for_each([](serving::Client& client) {
+      commands::Conversation& conversation = client.conversation();
+      conversation.answers().has_drained(conversation.command().in_progress());
+    });
   scheduler_.mark_all_dirty();
   grace_timer_.arm(kStopGrace);
   // Once for the clients, once for the log.

@@ -300,8 +300,8 @@ void Server::reload() {
   for (const SessionId session : std::exchange(reload_clients_, {})) {
     // The session may have closed, and its id may belong to another client.
     serving::Client* client = clients_.find(session);
-    if (client == nullptr || !client->conversation().awaits_reload()) continue;
-    client->conversation().reloaded(result);
+    if (client == nullptr || !client->conversation().command().awaits_reload()) continue;
+    client->conversation().command().reloaded(result);
     scheduler_.mark_dirty(*client);
   }
   if (result.refusal.empty()) needs_restart_ = std::move(result.needs_restart);

@@ -47,7 +47,8 @@ void Clients::close(Client& client, std::string_view reason) {
 }
 
 void Clients::close_done(Client& client) {
-  if (client.conversation().is_refused() && on_refused_) {
+  const commands::Principal* principal = client.conversation().principal();
+  if (principal != nullptr && principal->is_refused() && on_refused_) {
     auto channel = client.take_channel();
     close(client, "refused");
     return on_refused_(std::move(channel));

@@ -164,7 +164,7 @@ void TestMode::set_now(Time now) {
 bool TestMode::is_settled(SessionId session) const {
   const auto has_work = [&](const Conversation* one) {
     return one != nullptr && one->session() != session && one->can_resume() &&
-           !one->is_in_test_operation();
+           one->command().operation<commands::TestOperation>() == nullptr;
   };
   return !service_.conversations().has_notified() &&
          std::ranges::none_of(service_.conversations().all(), has_work) &&
@@ -441,7 +441,7 @@ Answer TestMode::meet(const Faults::Fault& fault, const Context& context, Operat
   if (fault.kind == Faults::Kind::reply) return Status{fault.word};
   if (fault.kind == Faults::Kind::close) return protocol::Close{};
   operation = TestOperation{};
-  service_.conversations().at(context.session).park();
+  service_.conversations().at(context.session).command().park();
   return protocol::Unfinished{};
 }
 
@@ -449,7 +449,7 @@ Answer TestMode::await(Context& context, Event event, std::uint64_t count, Time 
   if (events_.count(event) >= count) return protocol::Number{"AWAITED", events_.count(event)};
   if (!context.may_wait || until <= service_.tick_time()) return Status{word::kTimedOut};
   awaiting_.push_back({context.session, until});
-  service_.conversations().at(context.session).park();
+  service_.conversations().at(context.session).command().park();
   return protocol::Unfinished{};
 }
 

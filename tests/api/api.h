@@ -60,7 +60,7 @@ class Asking {
   Asking(std::unique_ptr<commands::Conversation> conversation, std::unique_ptr<Script> script,
          std::optional<std::string_view> body = {})
       : conversation_(std::move(conversation)), script_(std::move(script)) {
-    conversation_->set_writer(script_.get());
+    conversation_->answers().set_writer(script_.get());
     script_->on_input([this](std::string_view line) { to_send_ += line; });
     to_send_ = script_->first_input();
     if (body) to_send_.append(*body).append("\r\n");
@@ -90,7 +90,7 @@ class Asking {
     return {head->status, head->content, head->location, text};
   }
   std::unique_ptr<commands::Conversation> take_conversation() {
-    conversation_->set_writer(nullptr);
+    conversation_->answers().set_writer(nullptr);
     return std::move(conversation_);
   }
 

@@ -405,7 +405,7 @@ TEST_CASE("a put whose role loses the tube while the body arrives is a problem")
   auto made = api.script(Method::post, "/tubes/a/jobs", {.body = "body", .role = "web"});
   auto script = std::move(std::get<std::unique_ptr<Script>>(made));
   auto client = api.client("web");
-  client->set_writer(script.get());
+  client->answers().set_writer(script.get());
   client->receive(script->first_input() + "bo");
   CHECK(client->in_body());
   api.service.set_roles({role_of_families("web", "p", {"b"})});
@@ -416,7 +416,7 @@ TEST_CASE("a put whose role loses the tube while the body arrives is a problem")
   CHECK(head->status == 403);
   CHECK(api.service.engine().info().total_jobs == 0);
   CHECK(api.service.engine().memory().bytes() == 0);
-  client->set_writer(nullptr);
+  client->answers().set_writer(nullptr);
 }
 
 TEST_CASE("a reserve whose job is removed before its response is made holds no job") {
@@ -481,7 +481,7 @@ TEST_CASE("a list of tubes over several pages ends where its role loses the verb
   std::string next;
   script->on_input([&](std::string_view line) { next += line; });
   auto client = api.client("web");
-  client->set_writer(script.get());
+  client->answers().set_writer(script.get());
   client->receive(script->first_input());
   REQUIRE(next.starts_with("stats-tubes "));
   api.service.set_roles({role_of_families("web", "")});
@@ -491,7 +491,7 @@ TEST_CASE("a list of tubes over several pages ends where its role loses the verb
   const auto head = take_frame_head(output);
   REQUIRE(head);
   CHECK(head->status == 403);
-  client->set_writer(nullptr);
+  client->answers().set_writer(nullptr);
 }
 
 TEST_CASE("unknown parameters are problems") {

@@ -158,7 +158,7 @@ TEST_CASE("clients know which columns of a list are names") {
   Talk talk;
   CheckedTables tables;
   const auto conversation = talk.connect();
-  conversation->set_writer(&tables);
+  conversation->answers().set_writer(&tables);
   conversation->receive("put 0 0 60 1\r\nx\r\n");
   for (const char* const line : {"stats-tubes\r\n", "list-jobs default all\r\n",
                                  "list-jobs default all 0 1 body:x\r\n", "list-clients\r\n"}) {
@@ -167,7 +167,7 @@ TEST_CASE("clients know which columns of a list are names") {
     conversation->receive(line);
     CHECK(tables.table.rows == 1);
   }
-  conversation->set_writer(nullptr);
+  conversation->answers().set_writer(nullptr);
 }
 
 TEST_CASE("each command's row says what it may do, and which tube it concerns") {

@@ -184,7 +184,7 @@ TEST_CASE("a refusal may come later, and until then the client is not served") {
   Admitted talk({kAdmin});
   auto client = talk.connect_with_token();
   CHECK(send_to(*client, "auth later\r\nauth admin\r\n").empty());
-  CHECK(client->awaits_refusal());
+  CHECK(client->principal()->awaits_refusal());
   CHECK_FALSE(client->finished());
   CHECK_FALSE(client->wants_input());
   CHECK_FALSE(client->can_resume());
@@ -198,7 +198,7 @@ TEST_CASE("a refusal may come later, and until then the client is not served") {
   // It may close before.
   auto other = talk.connect_with_token();
   send_to(*other, "auth admin\r\nput 0 0 60 1\r\nx\r\nreserve\r\nauth later\r\n");
-  CHECK(other->awaits_refusal());
+  CHECK(other->principal()->awaits_refusal());
   other.reset();
   talk.service.engine().check_invariants();
 }

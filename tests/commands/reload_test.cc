@@ -33,7 +33,7 @@ struct Pending final : Admitted {
   }
   // Ends the reload for this client. Returns what it receives.
   static std::string end(Conversation& conversation, ReloadResult result) {
-    conversation.reloaded(std::move(result));
+    conversation.command().reloaded(std::move(result));
     return replies_of(conversation);
   }
 
@@ -70,14 +70,14 @@ TEST_CASE("a client that waits for a reload runs nothing meanwhile, and then wha
   Pending talk;
   auto client = talk.connect();
   CHECK(Talk::exchange(*client, "use a\r\nreload\r\nuse b\r\n") == "USING a\r\n");
-  CHECK(client->awaits_reload());
+  CHECK(client->command().awaits_reload());
   CHECK_FALSE(client->can_resume());
   CHECK_FALSE(client->wants_input());
   CHECK_FALSE(client->idle());
   CHECK(talk.asked == std::vector<SessionId>{client->session()});
   CHECK(Pending::end(*client, {.changed = {"role"}, .needs_restart = {}, .refusal = {}}) ==
         block_of("role", "") + "USING b\r\n");
-  CHECK_FALSE(client->awaits_reload());
+  CHECK_FALSE(client->command().awaits_reload());
   CHECK(Talk::exchange(*client, "list-tube-used\r\n") == "USING b\r\n");
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("a client that half-closes still gets the answer to its reload") {
   auto client = talk.connect();
   CHECK(Talk::exchange(*client, "reload\r\n").empty());
   client->end_input();
-  CHECK(client->awaits_reload());
+  CHECK(client->command().awaits_reload());
   CHECK_FALSE(client->finished());
   CHECK(talk.asked.size() == 1);
   CHECK(Pending::end(*client, {.refusal = "no"}) == "NOT_RELOADED no\r\n");
@@ -98,7 +98,7 @@ TEST_CASE("a stop answers clients that wait for a reload") {
   auto client = talk.connect();
   CHECK(Talk::exchange(*client, "reload\r\nuse b\r\n").empty());
   client->stop_waiting();
-  CHECK_FALSE(client->awaits_reload());
+  CHECK_FALSE(client->command().awaits_reload());
   CHECK(Talk::replies_of(*client) == "NOT_RELOADED the server is stopping\r\nUSING b\r\n");
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("a reload that takes the role of its client answers it, and runs nothi
   auto client = talk.connect_as("admin");
   CHECK(Talk::exchange(*client, "reload\r\nuse b\r\n").empty());
   talk.service.set_roles({});
-  client->close_after_reload();
+  client->command().close_after_reload();
   CHECK_FALSE(client->finished());
   CHECK(Pending::end(*client, {.changed = {"role"}, .needs_restart = {}, .refusal = {}}) ==
         block_of("role", ""));

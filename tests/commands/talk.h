@@ -73,7 +73,7 @@ class Talk {
     service.conversations().take_notified(notified);
     for (Conversation* one : service.conversations().all()) {
       if (one == nullptr) continue;
-      if (one->awaits_refusal()) one->refuse();
+      one->refuse();
       if (!one->can_resume()) continue;
       any = true;
       one->resume();

@@ -111,7 +111,7 @@ class SmallQueue {
     if (options_.with_role) admission.role = service_.roles().find("1");
     auto conversation = options_.with_role ? std::make_unique<Conversation>(service_, admission)
                                            : std::make_unique<Conversation>(service_);
-    conversation->set_writer(&script);
+    conversation->answers().set_writer(&script);
     std::string input = script.first_input();
     script.on_input([&input](std::string_view line) { input += line; });
     if (operation.kind == api::Kind::put) input.append(body).append("\r\n");
@@ -126,7 +126,7 @@ class SmallQueue {
     check_response(operation, output);
     check_commands(operation);
     service_.engine().check_invariants();
-    conversation->set_writer(nullptr);
+    conversation->answers().set_writer(nullptr);
   }
 
  private:
