@@ -5,9 +5,9 @@
 // later receive() or resume().
 //
 // may_go_on() checks before each step whether another step is permitted, and records why not
-// (stop_). The cost of each step is subtracted from the quantum (quantum.h). A command in slices has its
-// Operation between two slices; while it is in progress, take() runs it again before it looks at
-// the input.
+// (stop_). The cost of each step is subtracted from the quantum (quantum.h). A command in slices
+// has its Operation between two slices; while it is in progress, take() runs it again before it
+// looks at the input.
 #include "commands/conversation.h"
 
 #include <algorithm>

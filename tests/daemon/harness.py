@@ -108,7 +108,7 @@ def preloaded(name, directory):
     library = os.environ.get(f"TUBED_{name.upper()}")
     if not library:
         library = directory / f"lib{name}.so"
-        source = pathlib.Path(__file__).with_name(f"{name}.cc")
+        source = pathlib.Path(__file__).parents[1] / "preload" / f"{name}.cc"
         subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", source, "-o", library], check=True)
     if not pathlib.Path(library).exists():  # the loader only warns
         raise AssertionError(f"{library} is not built")

@@ -22,7 +22,7 @@
 #include "tests/simulation/journal_reader.h"
 #include "tests/simulation/ledger.h"
 #include "tests/simulation/machine.h"
-#include "tests/simulation/model.h"
+#include "tests/simulation/model/model.h"
 #include "tests/simulation/net.h"
 #include "tests/simulation/operator.h"
 #include "tests/simulation/roles.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/simulation/expected_queue.h"
+#include "tests/simulation/model/expected_queue.h"
 
 namespace tubed::simulation {
 

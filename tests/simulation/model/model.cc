@@ -1,4 +1,4 @@
-#include "tests/simulation/model.h"
+#include "tests/simulation/model/model.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "commands/conversation.h"
-#include "tests/simulation/model_client.h"
+#include "tests/simulation/model/model_client.h"
 
 namespace tubed::simulation {
 

@@ -1,4 +1,4 @@
-#include "tests/simulation/expected_queue.h"
+#include "tests/simulation/model/expected_queue.h"
 
 #include <algorithm>
 #include <utility>

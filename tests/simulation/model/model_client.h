@@ -10,8 +10,8 @@
 
 #include "tests/simulation/chance.h"
 #include "tests/simulation/client.h"
-#include "tests/simulation/model.h"
-#include "tests/simulation/model_command.h"
+#include "tests/simulation/model/model.h"
+#include "tests/simulation/model/model_command.h"
 
 namespace tubed::simulation {
 

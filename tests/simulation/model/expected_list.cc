@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/simulation/expected_queue.h"
+#include "tests/simulation/model/expected_queue.h"
 #include "text/numbers.h"
 
 namespace tubed::simulation {

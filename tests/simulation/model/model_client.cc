@@ -1,4 +1,4 @@
-#include "tests/simulation/model_client.h"
+#include "tests/simulation/model/model_client.h"
 
 #include <array>
 #include <utility>

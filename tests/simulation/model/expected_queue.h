@@ -20,7 +20,7 @@
 
 #include "engine/engine.h"
 #include "tests/simulation/conditions.h"
-#include "tests/simulation/model_command.h"
+#include "tests/simulation/model/model_command.h"
 
 namespace tubed::simulation {
 

@@ -19,8 +19,8 @@
 
 #include "commands/service.h"
 #include "tests/simulation/client.h"
-#include "tests/simulation/expected_queue.h"
 #include "tests/simulation/history.h"
+#include "tests/simulation/model/expected_queue.h"
 
 namespace tubed::simulation {
 
