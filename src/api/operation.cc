@@ -271,29 +271,22 @@ void LineMaker::add(const Placeholder& placeholder) {
   const std::string_view name = placeholder.name;
   if (name == "bytes") return add(fmt::to_string(bytes_));
   const std::string* given = find(parameters_, name);
-  std::string seconds;
-  if (given != nullptr && is_time(name)) {
-    seconds = without_unit(*given);
-    given = &seconds;
-  }
   if (given == nullptr && placeholder.default_value) return add(*placeholder.default_value);
   if (given == nullptr && placeholder.optional) {
     if (missing_.empty() && placeholder.prefix.empty()) missing_ = name;
     return;
   }
   if (given == nullptr) {
-    problem_ = bad_parameter(name, fmt::format("the parameter {} is missing", name));
+    problem_ = bad_parameter(name, "is missing");
   } else if (!missing_.empty()) {
-    problem_ =
-        bad_parameter(missing_, fmt::format("the parameter {} needs {} as well", name, missing_));
+    problem_ = bad_parameter(missing_, fmt::format("is missing: {} needs it", name));
   } else if (name == kText && !given->empty()) {
     add(std::string(placeholder.prefix) + percent_encoded(*given));
   } else if (!(name == kTags ? is_rest(*given) : is_word(*given))) {
-    problem_ = bad_parameter(name, fmt::format("the parameter {} is not a word", name));
+    problem_ = bad_parameter(name, "is not a word");
   } else if (name == operation_.waits && !may_wait(*given)) {
-    problem_ =
-        bad_parameter(name, fmt::format("the parameter {} is not a number of seconds from 0 to {}",
-                                        name, kMostWaitSeconds));
+    problem_ = bad_parameter(
+        name, fmt::format("is not a number of seconds from 0 to {}", kMostWaitSeconds));
   } else {
     add(std::string(placeholder.prefix) + *given);
   }
@@ -372,9 +365,9 @@ std::optional<Problem> check_names(const Operation& operation, const Parameters&
   for (const auto& parameter : parameters) {
     const std::string& name = parameter.first;
     if (std::ranges::find(known, std::string_view(name), &Parameter::name) == known.end())
-      return bad_parameter(name, fmt::format("there is no parameter {}", beginning_of(name)));
+      return bad_parameter(name, "is unknown");
     if (find(parameters, name) != &parameter.second)
-      return bad_parameter(name, fmt::format("the parameter {} is given twice", name));
+      return bad_parameter(name, "is given twice");
   }
   return std::nullopt;
 }
@@ -392,11 +385,13 @@ bool is_time(std::string_view parameter) {
   return std::ranges::find(kTimes, parameter) != kTimes.end();
 }
 
-std::string without_unit(const std::string& time) {
-  const bool has_unit = !time.empty() && (time.back() < '0' || time.back() > '9');
-  if (!has_unit || time.ends_with("ms")) return time;
-  const auto seconds = parse_quantity<std::uint64_t>(time, kTimeUnits, kSecondSize, kSecondSize);
-  return seconds && seconds->fits ? fmt::to_string(seconds->number) : time;
+void remove_units(Parameters& parameters) {
+  for (auto& [name, time] : parameters) {
+    const bool has_unit = !time.empty() && (time.back() < '0' || time.back() > '9');
+    if (!is_time(name) || !has_unit || time.ends_with("ms")) continue;
+    const auto seconds = parse_quantity<std::uint64_t>(time, kTimeUnits, kSecondSize, kSecondSize);
+    if (seconds && seconds->fits) time = fmt::to_string(seconds->number);
+  }
 }
 
 bool is_word(std::string_view text) {
@@ -412,8 +407,7 @@ std::optional<Problem> add_json(std::string_view text, Parameters& parameters) {
     } else if (const auto number = value.number()) {
       parameters.emplace_back(name, fmt::to_string(*number));
     } else {
-      return bad_parameter(name, fmt::format("the value of {} is neither text nor a whole number",
-                                             beginning_of(name)));
+      return bad_parameter(name, "is neither text nor a whole number");
     }
   }
   return std::nullopt;

@@ -106,16 +106,16 @@ std::optional<Problem> check_names(const Operation& operation, const Parameters&
 
 // Returns the line of the command, with its line end, made from the parameters of the request, or
 // the problem if a parameter is missing, unknown or not a word. `bytes`: the size of the body, for
-// {bytes}. O(line).
+// {bytes}. Precondition: remove_units(parameters). O(line).
 std::variant<std::string, Problem> line_of(const Operation& operation, const Parameters& parameters,
                                            std::uint64_t bytes = 0);
 
 // True if the values of the parameter are times, which may have a unit: 90s, 5m, 2h or 1d. Without
 // one they are seconds; a command may take milliseconds, 500ms, too.
 bool is_time(std::string_view parameter);
-// Returns the time in the form of the protocol: with no unit, or in milliseconds. A text that is
-// not a time is returned as it is: the command refuses it. O(text).
-std::string without_unit(const std::string& time);
+// Gives the times the form of the protocol: with no unit, or in milliseconds. A text that is not a
+// time stays as it is: the command refuses it. O(parameters).
+void remove_units(Parameters& parameters);
 
 // True if the text can be one word of a line: not empty, without space and control characters.
 // O(text).

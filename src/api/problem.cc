@@ -67,19 +67,16 @@ Problem problem_of(std::string_view word) {
           .reply = reply->word};
 }
 
-std::string_view beginning_of(std::string_view name) {
-  constexpr std::size_t kShown = 64;
-  return name.substr(0, kShown);
-}
-
 Problem bad_request(std::string detail) {
   return {
       .status = 400, .kind = "bad-request", .title = "Bad request", .detail = std::move(detail)};
 }
 
-Problem bad_parameter(std::string_view name, std::string detail) {
-  Problem problem = bad_request(std::move(detail));
-  problem.parameter = beginning_of(name);
+Problem bad_parameter(std::string_view name, std::string_view mistake) {
+  constexpr std::size_t kShown = 64;
+  name = name.substr(0, kShown);
+  Problem problem = bad_request(fmt::format("the parameter {} {}", name, mistake));
+  problem.parameter = name;
   return problem;
 }
 

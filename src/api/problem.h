@@ -35,13 +35,10 @@ const ReplyProblem* find_problem(std::string_view word);
 // Precondition: the word is a refusal. O(replies).
 Problem problem_of(std::string_view word);
 
-// The name of a parameter, for the text of a problem: its first 64 bytes.
-std::string_view beginning_of(std::string_view name);
-
 // The problems of requests themselves.
 Problem bad_request(std::string detail);
-// A name of more than 64 bytes is cut.
-Problem bad_parameter(std::string_view name, std::string detail);
+// `mistake` continues "the parameter NAME": "is missing". A name of more than 64 bytes is cut.
+Problem bad_parameter(std::string_view name, std::string_view mistake);
 Problem body_too_long();
 Problem not_found(std::string detail);
 Problem forbidden(std::string detail);

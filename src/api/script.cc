@@ -166,7 +166,7 @@ std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operat
   if (operation.kind == Kind::reserve) {
     const std::string* tube = find(parameters, "tube");
     if (tube != nullptr && !is_word(*tube))
-      return bad_parameter("tube", "the parameter tube is not a word");
+      return bad_parameter("tube", "is not a word");
     return std::make_unique<Reserve>(tube, std::move(text), options.token);
   }
   return std::make_unique<OneCommand>(operation, std::move(text), options.body_as_json);

@@ -63,7 +63,7 @@ struct ScriptOptions {
   bool body_as_json = false;
 };
 // Returns the script of an operation with a command, or the problem with its parameters.
-// O(parameters).
+// Precondition: remove_units(parameters). O(parameters).
 std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operation,
                                                          Parameters parameters,
                                                          const ScriptOptions& options);

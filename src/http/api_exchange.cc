@@ -17,8 +17,7 @@ constexpr std::size_t kArrivedBytes = loop::MemoryChannel::kBufferBytes;
 bool may_wait(const api::Operation& operation, const api::Parameters& parameters) {
   if (operation.waits.empty()) return false;
   const std::string* seconds = api::find(parameters, operation.waits);
-  return seconds != nullptr &&
-         parse_number<std::uint64_t>(api::without_unit(*seconds)).value_or(0) > 0;
+  return seconds != nullptr && parse_number<std::uint64_t>(*seconds).value_or(0) > 0;
 }
 
 }  // namespace
@@ -53,6 +52,7 @@ bool ApiExchange::returns_unsent_job() const {
 }
 
 void ApiExchange::start() {
+  api::remove_units(request_.parameters);
   const bool waits = may_wait(request_.operation, request_.parameters);
   auto made = api::script_of(request_.operation, std::move(request_.parameters), request_.options);
   if (const auto* problem = std::get_if<api::Problem>(&made)) return refuse(*problem);

@@ -425,7 +425,7 @@ HttpReply HttpApi::history_reply(const api::Parameters& parameters, const Caller
   const std::string* span = api::find(parameters, "span");
   const bool is_day = span != nullptr && *span == "day";
   if (span != nullptr && !is_day && *span != "hour")
-    return http_response(api::bad_parameter("span", "the parameter span is neither hour nor day"));
+    return http_response(api::bad_parameter("span", "is neither hour nor day"));
   const std::string* tube = api::find(parameters, "tube");
   if (tube == nullptr) {
     return http_response(is_day ? history_.day().to_json(caller.role())
@@ -433,7 +433,7 @@ HttpReply HttpApi::history_reply(const api::Parameters& parameters, const Caller
   }
   if (!is_tube_name(*tube))
     return http_response(
-        api::bad_parameter("tube", "the parameter tube is not the name of a tube"));
+        api::bad_parameter("tube", "is not the name of a tube"));
   if (caller.role() != nullptr && !may_use(*caller.role(), *tube))
     return http_response(api::problem_of(protocol::word::kDenied));
   constexpr std::size_t kHour = 60;

@@ -126,6 +126,7 @@ class Api : public commands::Admitted {
     if (!options.json.empty()) {
       if (auto problem = add_json(options.json, parameters)) return std::move(*problem);
     }
+    remove_units(parameters);
     return script_of(*routed.operation, std::move(parameters),
                      {.token = "cafe",
                       .held = options.held,

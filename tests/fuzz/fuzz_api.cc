@@ -205,6 +205,7 @@ void request(const Options& options, std::optional<api::Method> method, std::str
     if (const auto problem = api::add_json(body, parameters))
       return TUBED_ASSERT(is_json(api::to_json(*problem)));
   }
+  api::remove_units(parameters);
   SmallQueue queue(options);
   api::ScriptOptions made_with{
       .token = "cafe", .body_bytes = body.size(), .body_as_json = options.body_as_json};
