@@ -53,6 +53,7 @@ struct Operation {
   std::string_view success = {};      // a word that is a success here, and refuses other commands
   std::string_view waits = {};    // the parameter that says how long it may wait, kMostWaitSeconds
   Access access = Access::any;    // of an operation without a command
+  bool needs_state = false;       // the command answers NOT_FOUND also for a job in another state
   std::string_view summary = {};  // empty: the command's
 };
 

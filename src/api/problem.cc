@@ -17,7 +17,7 @@ namespace word = protocol::word;
 
 constexpr auto kReplies = std::to_array<ReplyProblem>({
     {word::kNotFound, 404, "not-found", "Not found",
-     "There is no such job or tube, or it is not in a state for this."},
+     "There is no such job, tube or reservation."},
     {word::kDenied, 403, "denied", "Denied", "The role of the client does not allow this."},
     {word::kUnauthorized, 401, "unauthorized", "Unauthorized", "The client has no role."},
     {word::kBadFormat, 400, "bad-format", "Bad format",
@@ -49,6 +49,7 @@ std::string to_json(const Problem& problem) {
   if (!problem.reply.empty()) object["reply"] = problem.reply;
   if (!problem.parameter.empty()) object["parameter"] = problem.parameter;
   if (!problem.leader.empty()) object["leader"] = problem.leader;
+  if (!problem.state.empty()) object["state"] = problem.state;
   return to_line(object) + '\n';
 }
 
@@ -99,6 +100,21 @@ Problem no_cluster() {
           .kind = "no-cluster",
           .title = "No cluster",
           .detail = "The server is in no cluster."};
+}
+
+Problem wrong_state(JobState state, bool reservation_ended) {
+  std::string detail = fmt::format("The job is {}.", name_of(state));
+  if (reservation_ended) {
+    detail = fmt::format("The reservation has ended: the job is {}.", name_of(state));
+  } else if (state == JobState::reserved) {
+    detail = "A client holds the job.";
+  }
+  return {.status = 409,
+          .kind = "wrong-state",
+          .title = "Wrong state",
+          .detail = std::move(detail),
+          .reply = word::kNotFound,
+          .state = name_of(state)};
 }
 
 Problem not_reloaded(std::string reason) {

@@ -8,6 +8,7 @@
 
 #include "api/block_json.h"
 #include "api/tube_list.h"
+#include "text/numbers.h"
 
 namespace tubed::api {
 
@@ -27,22 +28,38 @@ void Script::finish(const FrameHead& head, const Bytes& content, ReplyBuffer& re
   write_frame(replies, head, content);
 }
 
+Problem Script::not_found_problem(const Operation& operation, std::optional<JobId> job) const {
+  const auto state = operation.needs_state && job ? state_of_(*job) : std::nullopt;
+  return state ? wrong_state(*state, operation.kind == Kind::held)
+               : problem_of(word::kNotFound);
+}
+
 namespace {
+
+bool is_not_found(const Answer& answer) {
+  const auto* status = std::get_if<Status>(&answer);
+  return status != nullptr && status->word == word::kNotFound;
+}
 
 class OneCommand final : public Script {
  public:
-  OneCommand(const Operation& operation, std::string line, bool body_as_json)
-      : Script(std::move(line)), operation_(operation), body_as_json_(body_as_json) {}
+  // `job`: that the line names.
+  OneCommand(const Operation& operation, std::string line, std::optional<JobId> job,
+             bool body_as_json)
+      : Script(std::move(line)), operation_(operation), job_(job), body_as_json_(body_as_json) {}
 
  private:
   void answered(const Answer& answer, ReplyBuffer& replies) override {
     const auto* job = std::get_if<JobAnswer>(&answer);
     if (job != nullptr && operation_.kind == Kind::body && !body_as_json_)
       return finish({.content = Content::bytes}, job->body, replies);
+    if (is_not_found(answer))
+      return finish(response_of(not_found_problem(operation_, job_)), replies);
     finish(response_of(operation_, answer), replies);
   }
 
   const Operation& operation_;
+  std::optional<JobId> job_;
   bool body_as_json_;
 };
 
@@ -73,9 +90,12 @@ class ListTubes final : public Script {
 // watch, ignore, the reserve, and stats-job of the job.
 class Reserve final : public Script {
  public:
-  // `tube`: null of a reserve by id.
-  Reserve(const std::string* tube, std::string line, std::string token)
+  // `tube`: null of a reserve by id. `job`: that id.
+  Reserve(const Operation& operation, const std::string* tube, std::string line,
+          std::optional<JobId> job, std::string token)
       : Script(tube != nullptr ? fmt::format("watch {}\r\n", *tube) : line),
+        operation_(operation),
+        wanted_(job),
         step_(tube == nullptr         ? Step::reserve
               : *tube == kDefaultTube ? Step::ignore
                                       : Step::watch),
@@ -91,6 +111,8 @@ class Reserve final : public Script {
     const auto* status = std::get_if<Status>(&answer);
     if (status != nullptr && status->word == word::kTimedOut)
       return finish({.head = {.status = 204}, .text = {}}, replies);
+    if (is_not_found(answer) && step_ == Step::reserve)
+      return finish(response_of(not_found_problem(operation_, wanted_)), replies);
     if (status != nullptr && step_ != Step::stats)
       return finish(response_of(Operation(), answer), replies);
     switch (step_) {
@@ -125,6 +147,8 @@ class Reserve final : public Script {
                     '\n'};
   }
 
+  const Operation& operation_;
+  std::optional<JobId> wanted_;
   Step step_;
   std::string line_;
   std::string token_;
@@ -163,13 +187,15 @@ std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operat
   if (auto* problem = std::get_if<Problem>(&line)) return std::move(*problem);
   std::string text = std::move(std::get<std::string>(line));
   if (is_too_long(operation, text)) return bad_request("the parameters are too long");
+  const std::string* id = find(parameters, "id");
+  const auto job = id == nullptr ? std::nullopt : parse_number<JobId>(*id);
   if (operation.kind == Kind::reserve) {
     const std::string* tube = find(parameters, "tube");
     if (tube != nullptr && !is_word(*tube))
       return bad_parameter("tube", "is not a word");
-    return std::make_unique<Reserve>(tube, std::move(text), options.token);
+    return std::make_unique<Reserve>(operation, tube, std::move(text), job, options.token);
   }
-  return std::make_unique<OneCommand>(operation, std::move(text), options.body_as_json);
+  return std::make_unique<OneCommand>(operation, std::move(text), job, options.body_as_json);
 }
 
 }  // namespace tubed::api

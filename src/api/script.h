@@ -29,6 +29,10 @@ class Script : public protocol::AnswerWriter {
   const std::string& first_input() const { return first_input_; }
   // Called with each further input, while the conversation takes an answer.
   void on_input(std::function<void(std::string_view)> send) { send_ = std::move(send); }
+  // Called with the id of a job for its state; no value: the client may not know that it exists.
+  void on_look(std::function<std::optional<JobState>(JobId)> state_of) {
+    state_of_ = std::move(state_of);
+  }
   // The response was written: later answers are not.
   bool done() const { return done_; }
 
@@ -39,12 +43,15 @@ class Script : public protocol::AnswerWriter {
   virtual void answered(const protocol::Answer& answer, protocol::ReplyBuffer& replies) = 0;
 
   void send(std::string_view line) { send_(line); }
+  // Returns the problem of a command on this job that was answered NOT_FOUND.
+  Problem not_found_problem(const Operation& operation, std::optional<JobId> job) const;
   void finish(const Response& response, protocol::ReplyBuffer& replies);
   void finish(const FrameHead& head, const Bytes& content, protocol::ReplyBuffer& replies);
 
  private:
   std::string first_input_;
   std::function<void(std::string_view)> send_;
+  std::function<std::optional<JobState>(JobId)> state_of_;
   bool done_ = false;
 };
 

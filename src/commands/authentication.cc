@@ -165,6 +165,13 @@ bool Conversation::rights_changed() {
   return true;
 }
 
+std::optional<JobState> Conversation::state_of(JobId job) {
+  const Context context = this->context();
+  if (is_hidden(context, job)) return std::nullopt;
+  const auto info = context.engine.queries().job_info(context.now, job);
+  return info ? std::optional(info->state) : std::nullopt;
+}
+
 // A command in slices may have changed some jobs. A reload continues without its client.
 void Conversation::audit_unfinished() {
   if (principal_ == nullptr) return;

@@ -120,6 +120,8 @@ class Conversation {
   // Reports to the audit an admin command in slices that has not finished. Its host calls this
   // while it still knows the address of the client; otherwise the destructor does.
   [[gnu::cold]] void audit_unfinished();
+  // The state of a job; no value: it does not exist, or its role may not use its tube. O(patterns).
+  [[gnu::cold]] std::optional<JobState> state_of(JobId job);
   void show_tubes(bool shown) { replies_.show_tubes(shown); }
   void set_writer(protocol::AnswerWriter* writer) { replies_.set_writer(writer); }
 

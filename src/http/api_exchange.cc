@@ -72,6 +72,7 @@ void ApiExchange::start() {
                                 request_.identity);
   client_.client->conversation().set_writer(script_.get());
   script_->on_input([this](std::string_view line) { client_.channel->send(line); });
+  script_->on_look([this](JobId id) { return client_.client->conversation().state_of(id); });
   client_.channel->send(script_->first_input());
 }
 

@@ -336,16 +336,14 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
   made.options.body_as_json = wants_json(request);
   if (operation.kind == Kind::reserve) made.options.token = Reservations::make_token();
   if (operation.kind == Kind::held) {
-    const std::string& token = *api::find(parameters, "token");
-    if (!reservations_.is_of(token, caller.active()))
-      return http_response(api::problem_of(protocol::word::kNotFound));
-    const Reservations::Taken taken = reservations_.take(token);
+    const Reservations::Taken taken =
+        reservations_.take(*api::find(parameters, "token"), caller.active());
     if (taken.found == Reservations::Found::busy)
       return http_response(busy("Another request uses the reservation."));
-    if (taken.found == Reservations::Found::none)
-      return http_response(api::problem_of(protocol::word::kNotFound));
+    if (taken.found != Reservations::Found::free)
+      return http_response(ended_reservation(taken.job, caller.role()));
     const auto job = service_.engine().queries().job_info(service_.now(), taken.job);
-    made.options.token = token;
+    made.options.token = taken.token;
     made.options.held = api::HeldJob{.id = taken.job, .priority = job ? job->priority : 0};
     made.reserved = taken.client;
   }
@@ -355,6 +353,15 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
   made.admission = std::move(caller.admitted.admission);
   made.identity = std::move(caller.admitted.identity);
   return std::make_unique<ApiExchange>(*this, std::move(made));
+}
+
+// The problem of a request for a reservation that has ended. The job is that of a token that the
+// role knows; 0: of none, or of several.
+Problem HttpApi::ended_reservation(JobId job, const Role* role) const {
+  const auto info = service_.engine().queries().job_info(service_.now(), job);
+  if (!info || (role != nullptr && !may_use(*role, info->tube)))
+    return api::problem_of(protocol::word::kNotFound);
+  return api::wrong_state(info->state, true);
 }
 
 ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& peer,

@@ -90,6 +90,7 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
                       const loop::HttpRequest& request, Caller caller);
   loop::HttpReply run_command(const api::Operation& operation, api::Parameters parameters,
                               const loop::HttpRequest& request, Caller caller);
+  api::Problem ended_reservation(JobId job, const Role* role) const;
   std::string access_of(const Caller& caller) const;
   loop::HttpReply cluster_reply() const;
   bool has_role_still(const std::string& role,

@@ -62,6 +62,7 @@ class Asking {
       : conversation_(std::move(conversation)), script_(std::move(script)) {
     conversation_->set_writer(script_.get());
     script_->on_input([this](std::string_view line) { to_send_ += line; });
+    script_->on_look([this](JobId id) { return conversation_->state_of(id); });
     to_send_ = script_->first_input();
     if (body) to_send_.append(*body).append("\r\n");
     run();

@@ -220,18 +220,24 @@ class Reservations(ApiTest):
         self.assertEqual(self.post(daemon, path + "/touch", {"seconds": 1000}).status, 200)
         self.assertGreater(self.get(daemon, path).json["time-left"], 900)
         # Another client cannot delete it.
-        self.assert_problem(self.ask(daemon, "DELETE", f"/jobs/{job}"), 404, "NOT_FOUND")
+        self.assert_problem(self.ask(daemon, "DELETE", f"/jobs/{job}"), 409, "NOT_FOUND")
         self.assertEqual(self.post(daemon, path + "/release").json, {"result": "RELEASED"})
         self.assertEqual(self.get(daemon, f"/jobs/{job}").json["pri"], 77)
-        self.assert_problem(self.get(daemon, path), 404, "NOT_FOUND")
+        ended = self.get(daemon, path)
+        self.assert_problem(ended, 409, "NOT_FOUND")
+        self.assertEqual(ended.json["state"], "ready")
         held = self.reserve(daemon)
         path = f"/reservations/{held['token']}"
         self.assertEqual(self.post(daemon, path + "/bury", {"pri": 5}).json, {"result": "BURIED"})
         self.assertEqual(self.get(daemon, f"/jobs/{job}").json["state"], "buried")
         # A buried job can be reserved by its id.
         held = self.post(daemon, f"/jobs/{job}/reserve").json
+        again = self.ask(daemon, "DELETE", path)
+        self.assert_problem(again, 409, "NOT_FOUND")
+        self.assertEqual(again.json["state"], "reserved")
         self.assertEqual(self.ask(daemon, "DELETE", f"/reservations/{held['token']}").json,
                          {"result": "DELETED"})
+        self.assert_problem(self.ask(daemon, "DELETE", path), 404, "NOT_FOUND")
         self.assert_problem(self.get(daemon, f"/jobs/{job}"), 404, "NOT_FOUND")
         until("the clients to be closed", lambda: self.connections(daemon) == 0)
 
@@ -260,7 +266,7 @@ class Reservations(ApiTest):
         until("the job to be ready again",
               lambda: self.get(daemon, f"/jobs/{job}").json["state"] == "ready")
         until("the reservation to end",
-              lambda: self.get(daemon, f"/reservations/{held['token']}").status == 404)
+              lambda: self.get(daemon, f"/reservations/{held['token']}").status == 409)
         self.assertGreater(self.connections(daemon), 0)  # the connection of the first reservation
         until("the clients to be closed",
               lambda: clock.advance(1) or self.connections(daemon) == 0)

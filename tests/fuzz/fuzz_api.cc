@@ -114,6 +114,7 @@ class SmallQueue {
     conversation->set_writer(&script);
     std::string input = script.first_input();
     script.on_input([&input](std::string_view line) { input += line; });
+    script.on_look([&](JobId id) { return conversation->state_of(id); });
     if (operation.kind == api::Kind::put) input.append(body).append("\r\n");
     std::string output;
     // A wait lasts at most kMostWaitSeconds.

@@ -147,6 +147,7 @@ constexpr auto kMembers = std::to_array<Member>({
     {"Problem", "parameter", kString, "The name of the wrong parameter, if it is known.", false},
     {"Problem", "leader", kString, "The name of the node that serves clients, if another does.",
      false},
+    {"Problem", "state", kString, "The state of the job, if that is the reason.", false},
     {"Reload", "changed", kNames,
      "The settings that have changed, also because a file that they name has."},
     {"Reload", "needs-restart", kNames, "The settings that differ, and that need a restart."},

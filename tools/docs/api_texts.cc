@@ -262,6 +262,11 @@ bool may_wait(const Operation& operation) {
   return !operation.waits.empty();
 }
 
+// Requests that name the job itself.
+bool needs_state(const Operation& operation) {
+  return operation.needs_state && operation.kind != Kind::held;
+}
+
 // A problem that is not a reply of the command.
 struct RequestProblem {
   unsigned status;
@@ -292,8 +297,14 @@ constexpr auto kRequestProblems = std::to_array<RequestProblem>({
      }},
     {411, "", "The request has no Content-Length.", false, has_kind<Kind::put>},
     {413, "JOB_TOO_BIG", "The body exceeds limits.job_bytes.", false, has_kind<Kind::put>},
-    {404, "NOT_FOUND", "There is no such reservation, or it has ended.", false,
+    {404, "NOT_FOUND", "There is no such reservation, or its job no longer exists.", false,
      has_kind<Kind::held>},
+    {409, "NOT_FOUND", "The reservation has ended. `state` is the state of the job.", false,
+     has_kind<Kind::held>},
+    {404, "NOT_FOUND", "There is no such job.", false, needs_state},
+    {409, "NOT_FOUND",
+     "Another client holds the job, or the command is not for a job in its state, which is `state`.",
+     false, needs_state},
     {503, "", "Too many jobs are reserved over HTTP.", false, has_kind<Kind::reserve>},
     {429, "", "As many requests of the role wait as its share allows.", false, may_wait},
     {503, "", "Too many requests wait.", false, may_wait},
@@ -425,6 +436,7 @@ std::vector<AnswerText> answers_of_page(const Operation& operation) {
       const api::ReplyProblem* problem = find_problem(operation, word_of(reply.reply));
       // The server ends the body of a put itself.
       if (problem == nullptr || problem->word == protocol::word::kExpectedCrlf) continue;
+      if (operation.needs_state && problem->word == protocol::word::kNotFound) continue;
       add_problem(problem->status, reply.reply, reply.meaning, problems);
     }
   }
