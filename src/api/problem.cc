@@ -16,8 +16,7 @@ namespace {
 namespace word = protocol::word;
 
 constexpr auto kReplies = std::to_array<ReplyProblem>({
-    {word::kNotFound, 404, "not-found", "Not found",
-     "There is no such job, tube or reservation."},
+    {word::kNotFound, 404, "not-found", "Not found", "There is no such job, tube or reservation."},
     {word::kDenied, 403, "denied", "Denied", "The role of the client does not allow this."},
     {word::kUnauthorized, 401, "unauthorized", "Unauthorized", "The client has no role."},
     {word::kBadFormat, 400, "bad-format", "Bad format",
@@ -81,8 +80,8 @@ Problem bad_parameter(std::string_view name, std::string_view mistake) {
   return problem;
 }
 
-Problem body_too_long() {
-  Problem problem = bad_request("the body is too long");
+Problem body_too_long(std::size_t most) {
+  Problem problem = bad_request(fmt::format("the body is longer than {} KiB", most));
   problem.status = 413;
   return problem;
 }

@@ -43,7 +43,8 @@ Problem problem_of(std::string_view word);
 Problem bad_request(std::string detail);
 // `mistake` continues "the parameter NAME": "is missing". A name of more than 64 bytes is cut.
 Problem bad_parameter(std::string_view name, std::string_view mistake);
-Problem body_too_long();
+// `most`: how many KiB it may have.
+Problem body_too_long(std::size_t most);
 Problem not_found(std::string detail);
 Problem forbidden(std::string detail);
 Problem no_cluster();

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "api/answer_json.h"
 #include "api/operation.h"
@@ -43,8 +44,9 @@ class Script : public protocol::AnswerWriter {
   virtual void answered(const protocol::Answer& answer, protocol::ReplyBuffer& replies) = 0;
 
   void send(std::string_view line) { send_(line); }
-  // Returns the problem of a command on this job that was answered NOT_FOUND.
-  Problem not_found_problem(const Operation& operation, std::optional<JobId> job) const;
+  // Returns the response to the answer of a command, which has named this job.
+  Response response_to(const Operation& operation, const protocol::Answer& answer,
+                       std::optional<JobId> job) const;
   void finish(const Response& response, protocol::ReplyBuffer& replies);
   void finish(const FrameHead& head, const Bytes& content, protocol::ReplyBuffer& replies);
 
@@ -66,7 +68,9 @@ struct HeldJob {
 struct ScriptOptions {
   std::string token = {};
   std::optional<HeldJob> held = std::nullopt;
+  std::vector<JobId> held_jobs = {};  // of Kind::all_held
   std::uint64_t body_bytes = 0;
+  std::string_view batch = {};  // the body of the request, of Kind::put_many
   bool body_as_json = false;
 };
 // Returns the script of an operation with a command, or the problem with its parameters.

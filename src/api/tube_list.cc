@@ -25,8 +25,7 @@ std::variant<TubeList, Problem> TubeList::make(const Parameters& parameters) {
     list.column_ = static_cast<std::size_t>(column - columns.begin());
   }
   if (const std::string* order = find(parameters, "order")) {
-    if (*order != "asc" && *order != "desc")
-      return bad_parameter("order", "is not asc or desc");
+    if (*order != "asc" && *order != "desc") return bad_parameter("order", "is not asc or desc");
     list.descending_ = *order == "desc";
   }
   const auto read = [&](std::string_view name, std::uint64_t& value) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/batch.h"
 #include "base/planted.h"
 #include "http/api_answers.h"
 #include "text/numbers.h"
@@ -21,6 +22,10 @@ bool may_wait(const api::Operation& operation, const api::Parameters& parameters
 }
 
 }  // namespace
+
+std::size_t ApiExchange::most_body_bytes(const api::Operation& operation) {
+  return operation.kind == api::Kind::put_many ? api::kMostBatchBytes : kMostParameterBytes;
+}
 
 ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
     : host_(host), request_(std::move(request)), client_(request_.reserved) {
@@ -48,7 +53,7 @@ ApiExchange::~ApiExchange() {
 }
 
 bool ApiExchange::returns_unsent_job() const {
-  return request_.operation.kind == api::Kind::reserve && !TUBED_PLANTED(api_keeps_unsent_jobs);
+  return api::reserves_jobs(request_.operation.kind) && !TUBED_PLANTED(api_keeps_unsent_jobs);
 }
 
 void ApiExchange::start() {
@@ -71,9 +76,21 @@ void ApiExchange::start() {
     client_ = host_.open_client(request_.address, *this, std::move(request_.admission),
                                 request_.identity);
   client_.client->conversation().set_writer(script_.get());
-  script_->on_input([this](std::string_view line) { client_.channel->send(line); });
+  script_->on_input([this](std::string_view input) { send(input); });
   script_->on_look([this](JobId id) { return client_.client->conversation().state_of(id); });
-  client_.channel->send(script_->first_input());
+  send(script_->first_input());
+}
+
+void ApiExchange::send(std::string_view input) {
+  input_.append(input);
+  send_input();
+}
+
+void ApiExchange::send_input() {
+  if (!client_ || input_.empty()) return;
+  const std::size_t bytes = std::min(input_.size(), client_.channel->room());
+  client_.channel->send(std::string_view(input_).substr(0, bytes));
+  input_.erase(0, bytes);
 }
 
 // The response is the problem, and no further command runs.
@@ -93,7 +110,8 @@ void ApiExchange::refuse(const api::Problem& problem) {
 std::size_t ApiExchange::take_body(std::string_view bytes) {
   if (request_.operation.kind != api::Kind::put) {
     // The length was checked before: a chunked body may be longer.
-    parameters_.append(bytes.substr(0, kMostParameterBytes + 1 - parameters_.size()));
+    const std::size_t most = most_body_bytes(request_.operation);
+    parameters_.append(bytes.substr(0, most + 1 - parameters_.size()));
     return bytes.size();
   }
   if (!client_) return bytes.size();  // refused, and the rest is dropped
@@ -107,13 +125,17 @@ void ApiExchange::end_body() {
   if (head_ && !client_) return;  // refused: the client was closed
   if (request_.operation.kind == api::Kind::put) return send_end_of_body();
   std::optional<api::Problem> problem;
-  if (parameters_.size() > kMostParameterBytes) {
-    problem = api::body_too_long();
+  const std::size_t most = most_body_bytes(request_.operation);
+  if (parameters_.size() > most) {
+    problem = api::body_too_long(most / 1024);
+  } else if (request_.operation.kind == api::Kind::put_many) {
+    request_.options.batch = parameters_;
   } else if (!parameters_.empty()) {
     problem = api::add_json(parameters_, request_.parameters);
   }
   if (problem) return refuse(*problem);
   start();
+  parameters_ = {};
 }
 
 void ApiExchange::send_end_of_body() {
@@ -129,6 +151,7 @@ void ApiExchange::send_end_of_body() {
 }
 
 void ApiExchange::on_channel() {
+  send_input();
   if (body_ended_ && request_.operation.kind == api::Kind::put) send_end_of_body();
   take_output();
   resume();

@@ -85,8 +85,10 @@ class ApiExchangeHost {
 
 class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
  public:
-  // The parameters of a request are a short JSON object.
+  // The body of a request that puts no job is a short JSON object.
   static constexpr std::size_t kMostParameterBytes = 16 * 1024;
+  // Returns how long the body may be that is collected before the script is made.
+  static std::size_t most_body_bytes(const api::Operation& operation);
 
   // `host` outlives it.
   ApiExchange(ApiExchangeHost& host, ApiRequest request);
@@ -105,6 +107,8 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   void start();
   void refuse(const api::Problem& problem);
   void send_end_of_body();
+  void send(std::string_view input);
+  void send_input();
   void take_output();
   void complete();
   bool returns_unsent_job() const;
@@ -114,6 +118,7 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   std::unique_ptr<api::Script> script_;  // outlives its use by the conversation
   ApiClient client_;
   std::string parameters_;  // the JSON of the body that has arrived
+  std::string input_;       // of the script, which the channel has not taken
   bool body_ended_ = false;
   bool line_end_sent_ = false;  // after the body of a put
   bool has_wait_slot_ = false;

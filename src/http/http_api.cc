@@ -64,7 +64,7 @@ Problem busy(std::string detail) {
 
 // True if jobs or operators wait for it.
 bool has_kept_place(const Operation& operation) {
-  if (operation.kind == Kind::held) return operation.method != Method::get;
+  if (api::is_of_reservation(operation.kind)) return operation.method != Method::get;
   return api::access_of(operation) == Access::admin;
 }
 
@@ -276,10 +276,10 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
       HttpServer::kMaxExchanges + (has_kept_place(operation) ? kKeptExchanges : 0);
   if (server.exchanges() >= places) return busy("As many requests are under way as there may be.");
   // A request for a reservation uses the conversation of the reservation.
-  const bool opens_client = !operation.line.empty() && operation.kind != Kind::held;
+  const bool opens_client = !operation.line.empty() && !api::is_of_reservation(operation.kind);
   if (opens_client && caller.active() != nullptr && caller.active()->is_full())
     return api::problem_of(protocol::word::kOutOfMemory);
-  if (operation.kind == Kind::reserve && reservations_.is_full())
+  if (api::reserves_jobs(operation.kind) && reservations_.is_full())
     return busy("As many jobs are reserved over HTTP as there may be.");
   const auto bytes = request.body_bytes();
   if (operation.kind == Kind::put && !request.header("Content-Length")) {
@@ -289,9 +289,9 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
                    .detail = "The body of a job is sent with Content-Length."};
   }
   const std::uint64_t most = operation.kind == Kind::put ? service_.engine().limits().job_bytes
-                                                         : ApiExchange::kMostParameterBytes;
+                                                         : ApiExchange::most_body_bytes(operation);
   if (bytes.value_or(0) <= most) return std::nullopt;
-  if (operation.kind != Kind::put) return api::body_too_long();
+  if (operation.kind != Kind::put) return api::body_too_long(most / 1024);
   service_.counters().count(stats::Counter::put_too_big);
   return api::problem_of(protocol::word::kJobTooBig);
 }
@@ -322,8 +322,12 @@ HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
     case Kind::body:
     case Kind::tubes:
     case Kind::put:
+    case Kind::put_many:
     case Kind::reserve:
+    case Kind::reserve_many:
+    case Kind::each:
     case Kind::held:
+    case Kind::all_held:
       break;
   }
   return run_command(operation, std::move(parameters), request, std::move(caller));
@@ -334,16 +338,25 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
   ApiRequest made{.operation = operation, .parameters = {}, .options = {}};
   made.options.body_bytes = request.body_bytes().value_or(0);
   made.options.body_as_json = wants_json(request);
-  if (operation.kind == Kind::reserve) made.options.token = Reservations::make_token();
-  if (operation.kind == Kind::held) {
+  if (api::reserves_jobs(operation.kind)) made.options.token = Reservations::make_token();
+  if (api::is_of_reservation(operation.kind)) {
     const Reservations::Taken taken =
         reservations_.take(*api::find(parameters, "token"), caller.active());
     if (taken.found == Reservations::Found::busy)
       return http_response(busy("Another request uses the reservation."));
     if (taken.found != Reservations::Found::free)
       return http_response(ended_reservation(taken.job, caller.role()));
-    const auto job = service_.engine().queries().job_info(service_.now(), taken.job);
+    const engine::Queries& queries = service_.engine().queries();
+    const bool names_job = operation.line.find("{id}") != std::string_view::npos;
+    if (taken.job == 0 && names_job && operation.kind == Kind::held) {
+      reservations_.keep(taken.token, taken.client);
+      return http_response(
+          api::bad_parameter("token", "is that of several jobs: each job has its own"));
+    }
+    const auto job = queries.job_info(service_.now(), taken.job);
     made.options.token = taken.token;
+    made.options.held_jobs = taken.job == 0 ? queries.held_jobs(taken.client.client->session())
+                                            : std::vector<JobId>{taken.job};
     made.options.held = api::HeldJob{.id = taken.job, .priority = job ? job->priority : 0};
     made.reserved = taken.client;
   }
@@ -439,8 +452,7 @@ HttpReply HttpApi::history_reply(const api::Parameters& parameters, const Caller
                                 : history_.hour().to_json());
   }
   if (!is_tube_name(*tube))
-    return http_response(
-        api::bad_parameter("tube", "is not the name of a tube"));
+    return http_response(api::bad_parameter("tube", "is not the name of a tube"));
   if (caller.role() != nullptr && !may_use(*caller.role(), *tube))
     return http_response(api::problem_of(protocol::word::kDenied));
   constexpr std::size_t kHour = 60;

@@ -66,7 +66,8 @@ void Reservations::keep(const std::string& token, const ApiClient& client) {
   }
   std::unique_ptr<Reservation>& reservation = by_token_[token];
   if (reservation == nullptr) {
-    Holding holding{.role = role_of(client), .jobs = std::move(held)};
+    const bool several = held.size() > 1;
+    Holding holding{.role = role_of(client), .jobs = std::move(held), .several = several};
     reservation = std::make_unique<Reservation>(*this, client, std::move(holding));
   }
   reservation->busy = false;
@@ -86,7 +87,7 @@ Reservations::Taken Reservations::take(std::string_view token, const commands::A
   if (named->job) {
     if (!has(holding.jobs, *named->job)) return {};
     taken.job = *named->job;
-  } else if (holding.jobs.size() == 1) {
+  } else if (!holding.several) {
     taken.job = holding.jobs.front();
   }
   taken.found = Found::ended;
@@ -131,9 +132,8 @@ void Reservations::forget(const std::string& token) {
 Reservations::ByToken::iterator Reservations::end(ByToken::iterator reservation) {
   auto entry = by_token_.extract(reservation++);
   Holding holding = std::move(entry.mapped()->holding);
-  std::erase_if(holding.jobs, [this](JobId job) {
-    return service_.engine().queries().tube_of(job).empty();
-  });
+  std::erase_if(holding.jobs,
+                [this](JobId job) { return service_.engine().queries().tube_of(job).empty(); });
   if (holding.jobs.empty()) return reservation;
   ended_jobs_ += holding.jobs.size();
   ended_tokens_.push_back(entry.key());
@@ -151,8 +151,7 @@ void Reservations::close_ended() {
   begin_tick_();
   for (auto at = by_token_.begin(); at != by_token_.end();) {
     const ApiClient client = at->second->client;
-    const bool ended =
-        !at->second->busy && !service_.engine().holds_jobs(client.client->session());
+    const bool ended = !at->second->busy && !service_.engine().holds_jobs(client.client->session());
     at = ended ? end(at) : std::next(at);
     if (ended) close(client);
   }

@@ -63,7 +63,8 @@ class Reservations {
   // What is known of a reservation for longer than of its client.
   struct Holding {
     std::string role;         // its name; empty: no role
-    std::vector<JobId> jobs;  // that it has held from the beginning
+    std::vector<JobId> jobs;  // that it has held, of an ended one those that exist
+    bool several = false;     // it has held more than one
   };
   // The peer of the channel while no request uses it.
   struct Reservation final : loop::MemoryPeer {

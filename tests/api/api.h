@@ -108,6 +108,8 @@ struct AskOptions {
   std::string_view role = {};
   bool body_as_json = false;
   std::optional<HeldJob> held = {};
+  std::string_view batch = {};  // the body of a request with many jobs
+  std::vector<JobId> held_jobs = {};
 };
 
 class Api : public commands::Admitted {
@@ -131,7 +133,9 @@ class Api : public commands::Admitted {
     return script_of(*routed.operation, std::move(parameters),
                      {.token = "cafe",
                       .held = options.held,
+                      .held_jobs = options.held_jobs,
                       .body_bytes = options.body.value_or("").size(),
+                      .batch = options.batch,
                       .body_as_json = options.body_as_json});
   }
 

@@ -40,7 +40,8 @@ Parameters samples_of(const Operation& operation, bool all) {
   for (const Parameter& parameter : parameters_of(operation)) {
     if (all || parameter.needed) parameters.emplace_back(parameter.name, sample(parameter.name));
   }
-  if (operation.kind == Kind::held) {
+  if (operation.kind == Kind::each) parameters.emplace_back("id", "7");
+  if (is_of_reservation(operation.kind)) {
     parameters.emplace_back("id", "7");
     if (find(parameters, "pri") == nullptr) parameters.emplace_back("pri", "3");
   }
@@ -80,7 +81,7 @@ TEST_CASE("the table is consistent") {
     CHECK(operation.path.starts_with('/'));
     CHECK((operation.line.empty() || operation.access == Access::any));
     CHECK((!operation.line.empty() || !operation.summary.empty()));
-    CHECK((operation.kind == Kind::reserve || operation.waits.empty() ||
+    CHECK((reserves_jobs(operation.kind) || operation.waits.empty() ||
            operation.method == Method::get));
     if (operation.waits.empty()) continue;
     const auto all = parameters_of(operation);
@@ -134,7 +135,7 @@ TEST_CASE("the line of each operation is one that its command takes") {
       CAPTURE(made);
       CHECK(parses(command, made));
     }
-    CHECK((operation.kind == Kind::put) == (command.begin_body != nullptr));
+    CHECK(has_job_body(operation.kind) == (command.begin_body != nullptr));
   }
 }
 

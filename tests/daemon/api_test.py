@@ -355,6 +355,14 @@ class Rights(ApiTest):
         job = self.put(daemon, b"1", "mail.a", token="web")
         other = self.put(daemon, b"2", "secret", token="ops")
         self.assert_problem(self.post(daemon, "/tubes/secret/jobs", b"x", token="web"), 403, "DENIED")
+        batch = b'[{"body": "a"}, {"body": "b"}]'
+        self.assert_problem(self.post(daemon, "/tubes/secret/put-batch", batch, token="web"), 403,
+                            "DENIED")
+        self.assert_problem(self.post(daemon, "/tubes/mail.a/put-batch", batch, token="watcher"),
+                            403, "DENIED")
+        self.assert_problem(self.ask(daemon, "DELETE", f"/jobs?ids={job},{other}", token="web"),
+                            403, "DENIED")
+        self.assertEqual(self.get(daemon, "/server", token="ops").json["total-jobs"], 2)
         self.assert_problem(self.get(daemon, "/tubes/mail.a", token="web"), 403, "DENIED")
         self.assert_problem(self.get(daemon, "/settings", token="watcher"), 403, "DENIED")
         # Who may inspect a tube may read its policy, and not change it.

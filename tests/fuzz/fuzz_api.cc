@@ -167,7 +167,7 @@ class SmallQueue {
     const std::string_view word = operation.line.substr(0, operation.line.find(' '));
     const auto is_of_operation = [&](std::string_view name) {
       constexpr auto kOfReserve = std::to_array<std::string_view>({"watch", "ignore", "stats-job"});
-      const bool reserves = operation.kind == api::Kind::reserve;
+      const bool reserves = api::reserves_jobs(operation.kind);
       return name == word || (reserves && std::ranges::find(kOfReserve, name) != kOfReserve.end());
     };
     const auto after = counts();
@@ -202,7 +202,7 @@ void request(const Options& options, std::optional<api::Method> method, std::str
   const api::Operation& operation = *routed.operation;
   api::Parameters parameters = std::move(routed.path);
   for (auto& one : target->query) parameters.push_back(std::move(one));
-  if (operation.kind != api::Kind::put && !body.empty()) {
+  if (!api::has_job_body(operation.kind) && !body.empty()) {
     if (const auto problem = api::add_json(body, parameters))
       return TUBED_ASSERT(is_json(api::to_json(*problem)));
   }
@@ -211,6 +211,8 @@ void request(const Options& options, std::optional<api::Method> method, std::str
   api::ScriptOptions made_with{
       .token = "cafe", .body_bytes = body.size(), .body_as_json = options.body_as_json};
   if (operation.kind == api::Kind::held) made_with.held = {.id = 1, .priority = 7};
+  if (operation.kind == api::Kind::all_held) made_with.held_jobs = {1, 2};
+  if (operation.kind == api::Kind::put_many) made_with.batch = body;
   auto script = api::script_of(operation, std::move(parameters), made_with);
   if (const auto* problem = std::get_if<api::Problem>(&script))
     return TUBED_ASSERT(is_json(api::to_json(*problem)));
