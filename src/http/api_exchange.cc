@@ -28,13 +28,13 @@ std::size_t ApiExchange::most_body_bytes(const api::Operation& operation) {
 }
 
 ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
-    : host_(host), request_(std::move(request)), client_(request_.reserved) {
-  if (client_) client_.channel->set_peer(this);
+    : host_(host), request_(std::move(request)) {
   if (request_.operation.kind == api::Kind::put) start();
 }
 
 ApiExchange::~ApiExchange() {
   if (has_wait_slot_) host_.end_wait(request_.role);
+  if (awaits_reservation_) host_.stop_awaiting(*this);
   if (kept_ && !sent_) host_.undo(request_.options.token);
   if (!client_) return;
   // A reservation continues if no command was sent.
@@ -56,7 +56,33 @@ bool ApiExchange::returns_unsent_job() const {
   return api::reserves_jobs(request_.operation.kind) && !TUBED_PLANTED(api_keeps_unsent_jobs);
 }
 
+// False: it has been refused, or another request uses the reservation.
+bool ApiExchange::take_reserved() {
+  host_.begin_tick();
+  auto problem = host_.not_serving();
+  if (!problem) problem = host_.check_again(request_);
+  if (problem) {
+    refuse(*problem);
+    return false;
+  }
+  auto taken = host_.take_reserved(request_, *this);
+  if (const auto* refusal = std::get_if<api::Problem>(&taken)) {
+    refuse(*refusal);
+    return false;
+  }
+  client_ = std::get<ApiClient>(taken);
+  awaits_reservation_ = !client_;
+  if (client_) client_.channel->set_peer(this);
+  return !awaits_reservation_;
+}
+
+void ApiExchange::reservation_is_free() {
+  awaits_reservation_ = false;
+  start();
+}
+
 void ApiExchange::start() {
+  if (api::is_of_reservation(request_.operation.kind) && !take_reserved()) return;
   api::remove_units(request_.parameters);
   const bool waits = may_wait(request_.operation, request_.parameters);
   auto made = api::script_of(request_.operation, std::move(request_.parameters), request_.options);

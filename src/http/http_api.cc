@@ -339,27 +339,6 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
   made.options.body_bytes = request.body_bytes().value_or(0);
   made.options.body_as_json = wants_json(request);
   if (api::reserves_jobs(operation.kind)) made.options.token = Reservations::make_token();
-  if (api::is_of_reservation(operation.kind)) {
-    const Reservations::Taken taken =
-        reservations_.take(*api::find(parameters, "token"), caller.active());
-    if (taken.found == Reservations::Found::busy)
-      return http_response(busy("Another request uses the reservation."));
-    if (taken.found != Reservations::Found::free)
-      return http_response(ended_reservation(taken.job, caller.role()));
-    const engine::Queries& queries = service_.engine().queries();
-    const bool names_job = operation.line.find("{id}") != std::string_view::npos;
-    if (taken.job == 0 && names_job && operation.kind == Kind::held) {
-      reservations_.keep(taken.token, taken.client);
-      return http_response(
-          api::bad_parameter("token", "is that of several jobs: each job has its own"));
-    }
-    const auto job = queries.job_info(service_.now(), taken.job);
-    made.options.token = taken.token;
-    made.options.held_jobs = taken.job == 0 ? queries.held_jobs(taken.client.client->session())
-                                            : std::vector<JobId>{taken.job};
-    made.options.held = api::HeldJob{.id = taken.job, .priority = job ? job->priority : 0};
-    made.reserved = taken.client;
-  }
   made.parameters = std::move(parameters);
   made.address = std::move(caller.address);
   if (caller.role() != nullptr) made.role = caller.role()->name;
@@ -368,13 +347,31 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
   return std::make_unique<ApiExchange>(*this, std::move(made));
 }
 
-// The problem of a request for a reservation that has ended. The job is that of a token that the
-// role knows; 0: of none, or of several.
-Problem HttpApi::ended_reservation(JobId job, const Role* role) const {
-  const auto info = service_.engine().queries().job_info(service_.now(), job);
-  if (!info || (role != nullptr && !may_use(*role, info->tube)))
-    return api::problem_of(protocol::word::kNotFound);
-  return api::wrong_state(info->state, true);
+std::variant<ApiClient, Problem> HttpApi::take_reserved(ApiRequest& request,
+                                                        ApiExchange& exchange) {
+  const auto taken = reservations_.take(*api::find(request.parameters, "token"), request.role);
+  if (taken.found == Reservations::Found::busy) {
+    reservations_.await(taken.token, exchange);
+    return ApiClient();
+  }
+  const engine::Queries& queries = service_.engine().queries();
+  const auto job = queries.job_info(service_.now(), taken.job);
+  if (taken.found != Reservations::Found::free) {
+    const commands::ActiveRole* role = service_.roles().find(request.role);
+    if (!job || (role != nullptr && !may_use(role->role(), job->tube)))
+      return api::problem_of(protocol::word::kNotFound);
+    return api::wrong_state(job->state, true);
+  }
+  const bool names_job = request.operation.line.find("{id}") != std::string_view::npos;
+  if (taken.job == 0 && names_job && request.operation.kind == Kind::held) {
+    reservations_.keep(taken.token, taken.client);
+    return api::bad_parameter("token", "is that of several jobs: each job has its own");
+  }
+  request.options.token = taken.token;
+  request.options.held_jobs = taken.job == 0 ? queries.held_jobs(taken.client.client->session())
+                                             : std::vector<JobId>{taken.job};
+  request.options.held = api::HeldJob{.id = taken.job, .priority = job ? job->priority : 0};
+  return taken.client;
 }
 
 ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& peer,

@@ -62,7 +62,8 @@ void Reservations::keep(const std::string& token, const ApiClient& client) {
   const auto found = by_token_.find(token);
   if (token.empty() || held.empty()) {
     if (found != by_token_.end()) end(found);
-    return close(client);
+    close(client);
+    return wake(token);
   }
   std::unique_ptr<Reservation>& reservation = by_token_[token];
   if (reservation == nullptr) {
@@ -73,16 +74,34 @@ void Reservations::keep(const std::string& token, const ApiClient& client) {
   reservation->busy = false;
   client.channel->set_peer(reservation.get());
   if (by_token_.size() == 1) sweep_.arm(kSweepInterval);
+  wake(token);
 }
 
-Reservations::Taken Reservations::take(std::string_view token, const commands::ActiveRole* role) {
+void Reservations::await(const std::string& token, ApiExchange& exchange) {
+  awaiting_.emplace(token, &exchange);
+}
+
+void Reservations::stop_awaiting(ApiExchange& exchange) {
+  std::erase_if(awaiting_, [&](const auto& entry) { return entry.second == &exchange; });
+}
+
+// The first takes the client, and the others await it again.
+void Reservations::wake(const std::string& token) {
+  const auto [begin, end] = awaiting_.equal_range(token);
+  std::vector<ApiExchange*> woken;
+  for (auto at = begin; at != end; ++at) woken.push_back(at->second);
+  awaiting_.erase(begin, end);
+  for (ApiExchange* exchange : woken) exchange->reservation_is_free();
+}
+
+Reservations::Taken Reservations::take(std::string_view token, std::string_view role) {
   const auto named = parse_token(token);
   if (!named) return {};
   const auto found = by_token_.find(named->name);
   const auto ended = ended_.find(named->name);
   if (found == by_token_.end() && ended == ended_.end()) return {};
   const Holding& holding = found == by_token_.end() ? ended->second : found->second->holding;
-  if (holding.role != (role == nullptr ? "" : role->role().name)) return {};
+  if (holding.role != role) return {};
   Taken taken{.token = std::string(named->name)};
   if (named->job) {
     if (!has(holding.jobs, *named->job)) return {};
@@ -126,6 +145,7 @@ void Reservations::undo(const std::string& token) {
 void Reservations::forget(const std::string& token) {
   const auto found = by_token_.find(token);
   if (found != by_token_.end()) end(found);
+  wake(token);
 }
 
 // Removes the reservation and remembers its jobs.

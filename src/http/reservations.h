@@ -2,7 +2,8 @@
 //
 // The reservation of a job ends when a request that names the token deletes, releases or buries the
 // job, when its TTR passes, or when the server closes the client. The client is closed when it
-// holds no job. While a request uses the client, the reservation is busy.
+// holds no job. While a request uses the client, the reservation is busy
+// and further requests await it.
 //
 // Each job of a batch has a token of its own, that of the batch with a point and its id: "cafe.7".
 // The last reservations that have ended are remembered, so that a request for one learns that its
@@ -46,9 +47,13 @@ class Reservations {
     std::string token = {};  // of the client, for keep()
     JobId job = 0;           // 0: the token is that of several jobs
   };
-  // Takes the client of the token for a request of this role (null: no role), which gives it back
+  // Takes the client of the token for a request of this role (empty: no role), which gives it back
   // by keep(). O(log n + jobs of the reservation).
-  Taken take(std::string_view token, const commands::ActiveRole* role);
+  Taken take(std::string_view token, std::string_view role);
+  // Calls reservation_is_free() once the request that uses the client of `token`, a Taken::token,
+  // has given it back or has closed it.
+  void await(const std::string& token, ApiExchange& exchange);
+  void stop_awaiting(ApiExchange& exchange);
   // Makes the jobs of the client ready, as if it had never reserved them.
   void take_back(const ApiClient& client);
   // The same for the client of the reservation, which ends, unless it has ended or a request uses
@@ -81,12 +86,15 @@ class Reservations {
   using ByToken = std::map<std::string, std::unique_ptr<Reservation>, std::less<>>;
 
   void closed(const Reservation& reservation);
+  void wake(const std::string& token);
   ByToken::iterator end(ByToken::iterator reservation);
   void close_ended();
 
   commands::Service& service_;
   std::function<void()> begin_tick_;
   ByToken by_token_;
+  // Exchanges that await a busy reservation, in the order in which they came.
+  std::multimap<std::string, ApiExchange*> awaiting_;
   std::map<std::string, Holding, std::less<>> ended_;
   std::deque<std::string> ended_tokens_;  // of ended_, the oldest first
   std::size_t ended_jobs_ = 0;

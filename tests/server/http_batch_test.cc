@@ -1,6 +1,8 @@
 // Requests of the API for many jobs, with their clients and the log.
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -32,6 +34,13 @@ struct CountingLog final : NullLog {
 
  private:
   bool has_facts_ = false;
+};
+
+// A log whose facts are durable when the test says so.
+struct PendingLog final : NullLog {
+  void fact(const Fact& /*fact*/) override { ++appended_; }
+  bool is_ahead() const { return appended_ > durable_; }
+  void make_durable() { durable_ = appended_; }
 };
 
 std::string ask_queue_again(HttpRig& rig, std::string_view text) {
@@ -144,6 +153,45 @@ TEST_CASE("each job of a batch ends by its own token, and the others by that of 
   CHECK(rig.call("DELETE", all + "/jobs").starts_with("404 "));
   CHECK(is_job(rig, 1, "state: buried"));
   CHECK(rig.run_until([&] { return rig.service.engine().info().sessions == 0; }));
+}
+
+TEST_CASE("requests for the jobs of one token run one after the other") {
+  PendingLog log;
+  HttpRig rig;
+  put_two(rig);
+  put_two(rig);
+  const std::string reserved = rig.call("POST", "/tubes/t/reserve-batch");
+  const std::string all = "/reservations/" + text_member(reserved, "token");
+  rig.service.set_log(log);
+  std::vector<os::Socket> clients;
+  const auto send = [&](int id) {
+    clients.push_back(rig.send(HttpRig::request("DELETE", fmt::format("{}.{}", all, id))));
+  };
+  // The reply of the first waits for the log, and the others for the first.
+  send(1);
+  REQUIRE(rig.run_until([&] { return log.is_ahead(); }));
+  for (const int id : {2, 3, 3}) send(id);
+  loop_test::run_ticks(rig.loop, 20);
+  int reserved_jobs = 0;
+  for (const int id : {1, 2, 3}) reserved_jobs += is_job(rig, id, "state: reserved") ? 1 : 0;
+  CHECK(reserved_jobs == 2);
+  // One of those that wait leaves.
+  clients.erase(clients.begin() + 1);
+  std::vector<std::string> answers(clients.size());
+  const auto all_are_answered = [&] {
+    log.make_durable();
+    rig.scheduler.log_advanced();
+    for (std::size_t i = 0; i < clients.size(); ++i) answers[i] += loop_test::read_some(clients[i]);
+    return std::ranges::all_of(answers,
+                               [](const std::string& answer) { return answer.ends_with("}\n"); });
+  };
+  CHECK(rig.run_until(all_are_answered));
+  CHECK(status_in(answers[0]) == "HTTP/1.1 200 OK");
+  // The last two delete the same job.
+  const bool first = status_in(answers[1]) == "HTTP/1.1 200 OK";
+  CHECK(status_in(answers[first ? 1 : 2]) == "HTTP/1.1 200 OK");
+  CHECK(status_in(answers[first ? 2 : 1]) == "HTTP/1.1 404 Not Found");
+  CHECK(is_job(rig, 2, "state: reserved"));
 }
 
 TEST_CASE("a job that a token does not hold is not deleted with those that it holds") {
