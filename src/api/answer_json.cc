@@ -24,7 +24,7 @@ Response created(const Operation& operation, const Number& answer) {
     sink.member("result", Text{answer.word});
     sink.member(operation.number, answer.value);
   }});
-  if (operation.kind != Kind::put) return response;
+  if (!has_job_body(operation.kind)) return response;
   response.head.status = 201;
   response.head.location = fmt::format("/api/v1/jobs/{}", answer.value);
   return response;

@@ -95,6 +95,14 @@ constexpr auto kOperations = std::to_array<Operation>({
      .kind = Kind::put,
      .number = "id",
      .summary = "Puts a job into a tube. The body of the request is that of the job."},
+    {.id = "putJobs",
+     .method = post,
+     .path = "/tubes/{tube}/put-batch",
+     .line = "put-in-tube {tube} {pri=1024} {delay=0} {ttr=60} {bytes} {tags?}",
+     .kind = Kind::put_many,
+     .number = "id",
+     .summary = "Puts up to 1,000 jobs into a tube. The parameters are those of each job that has "
+                "none of its own."},
     {.id = "kickTube",
      .method = post,
      .path = "/tubes/{tube}/kick",
@@ -138,6 +146,21 @@ constexpr auto kOperations = std::to_array<Operation>({
      .waits = "timeout",
      .summary = "Reserves the most urgent job of a tube; waits for one at most this number of "
                 "seconds."},
+    {.id = "reserveJobs",
+     .method = post,
+     .path = "/tubes/{tube}/reserve-batch",
+     .line = "reserve-batch {count=10} {timeout=0}",
+     .kind = Kind::reserve_many,
+     .waits = "timeout",
+     .summary = "Reserves up to this number of jobs of a tube, the most urgent first; waits for "
+                "the first at most this number of seconds."},
+    {.id = "deleteJobs",
+     .method = remove,
+     .path = "/jobs",
+     .line = "delete {id}",
+     .kind = Kind::each,
+     .needs_state = true,
+     .summary = "Deletes up to 1,000 jobs, which no client holds."},
     {.id = "getJob", .method = get, .path = "/jobs/{id}", .line = "stats-job {id}"},
     {.id = "getJobBody",
      .method = get,
@@ -151,16 +174,25 @@ constexpr auto kOperations = std::to_array<Operation>({
      .line = "wait {seconds=0} {id}",
      .number = "id",
      .waits = "seconds"},
-    {.id = "deleteJob", .method = remove, .path = "/jobs/{id}", .line = "delete {id}"},
+    {.id = "deleteJob",
+     .method = remove,
+     .path = "/jobs/{id}",
+     .line = "delete {id}",
+     .needs_state = true},
     {.id = "deleteJobByForce",
      .method = post,
      .path = "/jobs/{id}/delete-force",
      .line = "delete-force {id}"},
-    {.id = "kickJob", .method = post, .path = "/jobs/{id}/kick", .line = "kick-job {id} {delay?}"},
+    {.id = "kickJob",
+     .method = post,
+     .path = "/jobs/{id}/kick",
+     .line = "kick-job {id} {delay?}",
+     .needs_state = true},
     {.id = "moveJob",
      .method = post,
      .path = "/jobs/{id}/move",
-     .line = "move-job {id} {tube} {pri?} {delay?}"},
+     .line = "move-job {id} {tube} {pri?} {delay?}",
+     .needs_state = true},
     {.id = "reprioritizeJob",
      .method = post,
      .path = "/jobs/{id}/reprioritize",
@@ -169,24 +201,41 @@ constexpr auto kOperations = std::to_array<Operation>({
      .method = post,
      .path = "/jobs/{id}/reserve",
      .line = "reserve-job {id}",
-     .kind = Kind::reserve},
+     .kind = Kind::reserve,
+     .needs_state = true},
     {.id = "getReservation",
      .method = get,
      .path = "/reservations/{token}",
      .line = "stats-job {id}",
      .kind = Kind::held,
+     .needs_state = true,
      .summary = "Shows the statistics of the job that a token holds."},
     {.id = "deleteReservation",
      .method = remove,
      .path = "/reservations/{token}",
      .line = "delete {id}",
      .kind = Kind::held,
+     .needs_state = true,
      .summary = "Deletes the job that a token holds: its work is done."},
+    {.id = "deleteReservedJobs",
+     .method = remove,
+     .path = "/reservations/{token}/jobs",
+     .line = "delete {id}",
+     .kind = Kind::all_held,
+     .needs_state = true,
+     .summary = "Deletes all jobs that a token still holds: their work is done."},
+    {.id = "touchReservedJobs",
+     .method = post,
+     .path = "/reservations/{token}/touch-all",
+     .line = "touch-all",
+     .kind = Kind::held,
+     .summary = "Restarts the TTR of all jobs that a token still holds."},
     {.id = "releaseReservation",
      .method = post,
      .path = "/reservations/{token}/release",
      .line = "release {id} {pri} {delay=0}",
      .kind = Kind::held,
+     .needs_state = true,
      .summary = "Makes the job that a token holds ready or delayed again. Without pri it keeps its "
                 "priority."},
     {.id = "buryReservation",
@@ -194,6 +243,7 @@ constexpr auto kOperations = std::to_array<Operation>({
      .path = "/reservations/{token}/bury",
      .line = "bury {id} {pri}",
      .kind = Kind::held,
+     .needs_state = true,
      .summary = "Sets the job that a token holds aside until a client kicks it. Without pri it "
                 "keeps its priority."},
     {.id = "touchReservation",
@@ -201,6 +251,7 @@ constexpr auto kOperations = std::to_array<Operation>({
      .path = "/reservations/{token}/touch",
      .line = "touch {id} {seconds?}",
      .kind = Kind::held,
+     .needs_state = true,
      .summary = "Restarts the TTR of the job that a token holds, or ends its reservation this "
                 "number of seconds from now."},
     {.id = "listClients",
@@ -214,6 +265,8 @@ constexpr auto kOperations = std::to_array<Operation>({
 constexpr std::array<std::string_view, 4> kMethods = {"GET", "POST", "PUT", "DELETE"};
 
 constexpr std::string_view kTags = "tags";
+// Ids with commas between.
+constexpr std::string_view kIds = "ids";
 // Any text, which is percent-encoded.
 constexpr std::string_view kText = "q";
 
@@ -232,6 +285,33 @@ bool matches(std::string_view path, std::span<const std::string> segments, Param
     found.emplace_back(part.substr(1, part.size() - 2), segment);
   }
   return path.empty();
+}
+
+// Returns a value of the parameter that each command takes.
+std::string_view valid_value(std::string_view parameter) {
+  constexpr auto kValues =
+      std::to_array<std::pair<std::string_view, std::string_view>>({{"tube", "a"},
+                                                                    {"to", "a"},
+                                                                    {"group", "a"},
+                                                                    {"from", "0"},
+                                                                    {"state", "buried"},
+                                                                    {"key", "max-attempts"},
+                                                                    {"value", "-"},
+                                                                    {"tags", "grp:a"},
+                                                                    {"tag", "grp:a"}});
+  const auto* const found =
+      std::ranges::find(kValues, parameter, [](const auto& row) { return row.first; });
+  return found == kValues.end() ? "1" : found->second;
+}
+
+std::optional<Problem> add_ids(const std::vector<json::Json>& ids, Parameters& parameters) {
+  std::string list;
+  for (const json::Json& id : ids) {
+    if (!id.number()) return bad_parameter(kIds, "has an element that is no whole number");
+    list += fmt::format("{}{}", list.empty() ? "" : ",", *id.number());
+  }
+  parameters.emplace_back(kIds, std::move(list));
+  return std::nullopt;
 }
 
 // True: the text can be the rest of a line: several words.
@@ -271,29 +351,22 @@ void LineMaker::add(const Placeholder& placeholder) {
   const std::string_view name = placeholder.name;
   if (name == "bytes") return add(fmt::to_string(bytes_));
   const std::string* given = find(parameters_, name);
-  std::string seconds;
-  if (given != nullptr && is_time(name)) {
-    seconds = without_unit(*given);
-    given = &seconds;
-  }
   if (given == nullptr && placeholder.default_value) return add(*placeholder.default_value);
   if (given == nullptr && placeholder.optional) {
     if (missing_.empty() && placeholder.prefix.empty()) missing_ = name;
     return;
   }
   if (given == nullptr) {
-    problem_ = bad_parameter(name, fmt::format("the parameter {} is missing", name));
+    problem_ = bad_parameter(name, "is missing");
   } else if (!missing_.empty()) {
-    problem_ =
-        bad_parameter(missing_, fmt::format("the parameter {} needs {} as well", name, missing_));
+    problem_ = bad_parameter(missing_, fmt::format("is missing: {} needs it", name));
   } else if (name == kText && !given->empty()) {
     add(std::string(placeholder.prefix) + percent_encoded(*given));
   } else if (!(name == kTags ? is_rest(*given) : is_word(*given))) {
-    problem_ = bad_parameter(name, fmt::format("the parameter {} is not a word", name));
+    problem_ = bad_parameter(name, "is not a word");
   } else if (name == operation_.waits && !may_wait(*given)) {
-    problem_ =
-        bad_parameter(name, fmt::format("the parameter {} is not a number of seconds from 0 to {}",
-                                        name, kMostWaitSeconds));
+    problem_ = bad_parameter(
+        name, fmt::format("is not a number of seconds from 0 to {}", kMostWaitSeconds));
   } else {
     add(std::string(placeholder.prefix) + *given);
   }
@@ -348,15 +421,17 @@ std::vector<Parameter> parameters_of(const Operation& operation) {
     path.remove_prefix(begin + 1);
     all.push_back({.name = path.substr(0, path.find('}')), .in_path = true, .needed = true});
   }
-  const bool is_held = operation.kind == Kind::held;
+  const bool is_held = is_of_reservation(operation.kind);
   const auto add = [&](const Placeholder& word) {
-    const bool is_given = word.name == "bytes" || (is_held && word.name == "id");
+    const bool has_own_id = is_held || operation.kind == Kind::each;
+    const bool is_given = word.name == "bytes" || (has_own_id && word.name == "id");
     if (is_given || std::ranges::find(all, word.name, &Parameter::name) != all.end()) return;
     // A reservation knows the priority of its job.
     const bool has_value = word.default_value || word.optional || (is_held && word.name == "pri");
     all.push_back({.name = word.name, .needed = !has_value, .default_value = word.default_value});
   };
   for_each_word(operation.line, Overloaded{add, [](std::string_view) {}});
+  if (operation.kind == Kind::each) all.push_back({.name = "ids", .needed = true});
   if (operation.kind == Kind::tubes) {
     for (const std::string_view name : {"filter", "sort", "order"}) all.push_back({.name = name});
   }
@@ -372,9 +447,8 @@ std::optional<Problem> check_names(const Operation& operation, const Parameters&
   for (const auto& parameter : parameters) {
     const std::string& name = parameter.first;
     if (std::ranges::find(known, std::string_view(name), &Parameter::name) == known.end())
-      return bad_parameter(name, fmt::format("there is no parameter {}", beginning_of(name)));
-    if (find(parameters, name) != &parameter.second)
-      return bad_parameter(name, fmt::format("the parameter {} is given twice", name));
+      return bad_parameter(name, "is unknown");
+    if (find(parameters, name) != &parameter.second) return bad_parameter(name, "is given twice");
   }
   return std::nullopt;
 }
@@ -386,35 +460,79 @@ std::variant<std::string, Problem> line_of(const Operation& operation, const Par
   return maker.take();
 }
 
+bool is_line_of(const Operation& operation, std::string_view line) {
+  const commands::Command* command = command_of(operation);
+  if (command == nullptr) return false;
+  // A line that is too long is skipped, and the body after it would be run as commands.
+  if (command->begin_body != nullptr && line.size() > command->line_bytes) return false;
+  line = line.substr(0, line.find('\r'));
+  line.remove_prefix(std::min(command->name.size() + 1, line.size()));
+  if (line.empty() && command->text_rule == commands::TextRule::none) return true;
+  commands::ArgumentStorage arguments;
+  return command->parse(line, arguments);
+}
+
+Problem bad_format(const Operation& operation, const Parameters& parameters) {
+  Problem problem = problem_of(protocol::word::kBadFormat);
+  const auto is_taken = [&](const Parameters& tried) {
+    const auto line = line_of(operation, tried);
+    const auto* text = std::get_if<std::string>(&line);
+    return text != nullptr && is_line_of(operation, *text);
+  };
+  if (is_taken(parameters)) return problem;
+  for (const auto& [name, value] : parameters) {
+    Parameters tried = parameters;
+    std::ranges::find(tried, name, &Parameters::value_type::first)->second = valid_value(name);
+    if (!is_taken(tried)) continue;
+    // Another value of either parameter would do.
+    if (!problem.parameter.empty()) {
+      problem.parameter.clear();
+      return problem;
+    }
+    problem.parameter = name;
+  }
+  return problem;
+}
+
 bool is_time(std::string_view parameter) {
   constexpr auto kTimes = std::to_array<std::string_view>(
       {"delay", "ttr", "seconds", "timeout", "age_over", "age_below"});
   return std::ranges::find(kTimes, parameter) != kTimes.end();
 }
 
-std::string without_unit(const std::string& time) {
-  const bool has_unit = !time.empty() && (time.back() < '0' || time.back() > '9');
-  if (!has_unit || time.ends_with("ms")) return time;
-  const auto seconds = parse_quantity<std::uint64_t>(time, kTimeUnits, kSecondSize, kSecondSize);
-  return seconds && seconds->fits ? fmt::to_string(seconds->number) : time;
+void remove_units(Parameters& parameters) {
+  for (auto& [name, time] : parameters) {
+    const bool has_unit = !time.empty() && (time.back() < '0' || time.back() > '9');
+    if (!is_time(name) || !has_unit || time.ends_with("ms")) continue;
+    const auto seconds = parse_quantity<std::uint64_t>(time, kTimeUnits, kSecondSize, kSecondSize);
+    if (seconds && seconds->fits) time = fmt::to_string(seconds->number);
+  }
 }
 
 bool is_word(std::string_view text) {
   return text.find(' ') == std::string_view::npos && is_rest(text);
 }
 
+std::optional<Problem> add_value(const std::string& name, const json::Json& value,
+                                 Parameters& parameters) {
+  if (const std::string* word = value.text()) {
+    parameters.emplace_back(name, *word);
+  } else if (const auto number = value.number()) {
+    parameters.emplace_back(name, fmt::to_string(*number));
+  } else {
+    return bad_parameter(name, "is neither text nor a whole number");
+  }
+  return std::nullopt;
+}
+
 std::optional<Problem> add_json(std::string_view text, Parameters& parameters) {
-  const auto object = json::Json::parse(text);
-  if (!object) return bad_request("the body is no JSON object");
+  const auto object = json::Json::parse_document(text);
+  if (!object || !object->is_object()) return bad_request("the body is no JSON object");
   for (const auto& [name, value] : object->members()) {
-    if (const std::string* word = value.text()) {
-      parameters.emplace_back(name, *word);
-    } else if (const auto number = value.number()) {
-      parameters.emplace_back(name, fmt::to_string(*number));
-    } else {
-      return bad_parameter(name, fmt::format("the value of {} is neither text nor a whole number",
-                                             beginning_of(name)));
-    }
+    const bool is_list = name == kIds && value.elements() != nullptr;
+    auto problem =
+        is_list ? add_ids(*value.elements(), parameters) : add_value(name, value, parameters);
+    if (problem) return problem;
   }
   return std::nullopt;
 }

@@ -18,6 +18,7 @@
 #include "api/target.h"
 #include "commands/table.h"
 #include "facts/role.h"
+#include "json/json.h"
 
 namespace tubed::api {
 
@@ -25,19 +26,36 @@ enum class Method : std::uint8_t { get, post, put, remove };
 
 // The source of the answer to a request.
 enum class Kind : std::uint8_t {
-  command,   // one command; its answer as JSON
-  stats,     // the same, which every node of a cluster answers: it is about the node
-  body,      // peek: the body of a job, as it is or as JSON
-  tubes,     // pages of stats-tubes, filtered and sorted
-  put,       // a command with the body of the request
-  reserve,   // a command that reserves a job, which a token then names
-  held,      // a command on the job that a token names
-  access,    // the rights of the client
-  settings,  // the settings in force
-  history,   // samples of the last hour or day
-  cluster,   // the nodes of the cluster
-  events,    // a stream of counters
+  command,       // one command; its answer as JSON
+  stats,         // the same, which every node of a cluster answers: it is about the node
+  body,          // peek: the body of a job, as it is or as JSON
+  tubes,         // pages of stats-tubes, filtered and sorted
+  put,           // a command with the body of the request
+  put_many,      // a put for each job in the body of the request
+  reserve,       // a command that reserves a job, which a token then names
+  reserve_many,  // a command that reserves several jobs
+  each,          // a command on each of several jobs
+  held,          // a command on the job that a token names
+  all_held,      // a command on each job that a token names
+  access,        // the rights of the client
+  settings,      // the settings in force
+  history,       // samples of the last hour or day
+  cluster,       // the nodes of the cluster
+  events,        // a stream of counters
 };
+
+// True if a request reserves jobs.
+constexpr bool reserves_jobs(Kind kind) {
+  return kind == Kind::reserve || kind == Kind::reserve_many;
+}
+// True if a request names a reservation.
+constexpr bool is_of_reservation(Kind kind) {
+  return kind == Kind::held || kind == Kind::all_held;
+}
+// True if the body of a request is not a JSON object with parameters.
+constexpr bool has_job_body(Kind kind) {
+  return kind == Kind::put || kind == Kind::put_many;
+}
 
 struct Operation {
   std::string_view id;  // its name in the description of the API: "kickTube"
@@ -53,6 +71,7 @@ struct Operation {
   std::string_view success = {};      // a word that is a success here, and refuses other commands
   std::string_view waits = {};    // the parameter that says how long it may wait, kMostWaitSeconds
   Access access = Access::any;    // of an operation without a command
+  bool needs_state = false;       // the command answers NOT_FOUND also for a job in another state
   std::string_view summary = {};  // empty: the command's
 };
 
@@ -106,23 +125,33 @@ std::optional<Problem> check_names(const Operation& operation, const Parameters&
 
 // Returns the line of the command, with its line end, made from the parameters of the request, or
 // the problem if a parameter is missing, unknown or not a word. `bytes`: the size of the body, for
-// {bytes}. O(line).
+// {bytes}. Precondition: remove_units(parameters). O(line).
 std::variant<std::string, Problem> line_of(const Operation& operation, const Parameters& parameters,
                                            std::uint64_t bytes = 0);
+
+// True if the command of the operation takes the line. O(line).
+bool is_line_of(const Operation& operation, std::string_view line);
+// Returns the problem of a line that the command does not take. It names the parameter if the
+// command would take the line with another value of this parameter alone. O(parameters * line).
+Problem bad_format(const Operation& operation, const Parameters& parameters);
 
 // True if the values of the parameter are times, which may have a unit: 90s, 5m, 2h or 1d. Without
 // one they are seconds; a command may take milliseconds, 500ms, too.
 bool is_time(std::string_view parameter);
-// Returns the time in the form of the protocol: with no unit, or in milliseconds. A text that is
-// not a time is returned as it is: the command refuses it. O(text).
-std::string without_unit(const std::string& time);
+// Gives the times the form of the protocol: with no unit, or in milliseconds. A text that is not a
+// time stays as it is: the command refuses it. O(parameters).
+void remove_units(Parameters& parameters);
 
 // True if the text can be one word of a line: not empty, without space and control characters.
 // O(text).
 bool is_word(std::string_view text);
 
-// Adds the parameters in the body of a request, a JSON object whose values are texts and whole
-// numbers. Returns the problem if the body is anything else. O(text).
+// Adds a parameter with a value of JSON, a text or a whole number. Returns the problem if it is
+// anything else. O(value).
+std::optional<Problem> add_value(const std::string& name, const json::Json& value,
+                                 Parameters& parameters);
+// Adds the parameters in the body of a request, a JSON object with such values. The value of `ids`
+// may be an array of whole numbers. Returns the problem if the body is anything else. O(text).
 std::optional<Problem> add_json(std::string_view text, Parameters& parameters);
 
 // "GET", and the reverse.

@@ -16,8 +16,7 @@ namespace {
 namespace word = protocol::word;
 
 constexpr auto kReplies = std::to_array<ReplyProblem>({
-    {word::kNotFound, 404, "not-found", "Not found",
-     "There is no such job or tube, or it is not in a state for this."},
+    {word::kNotFound, 404, "not-found", "Not found", "There is no such job, tube or reservation."},
     {word::kDenied, 403, "denied", "Denied", "The role of the client does not allow this."},
     {word::kUnauthorized, 401, "unauthorized", "Unauthorized", "The client has no role."},
     {word::kBadFormat, 400, "bad-format", "Bad format",
@@ -49,6 +48,7 @@ std::string to_json(const Problem& problem) {
   if (!problem.reply.empty()) object["reply"] = problem.reply;
   if (!problem.parameter.empty()) object["parameter"] = problem.parameter;
   if (!problem.leader.empty()) object["leader"] = problem.leader;
+  if (!problem.state.empty()) object["state"] = problem.state;
   return to_line(object) + '\n';
 }
 
@@ -67,24 +67,21 @@ Problem problem_of(std::string_view word) {
           .reply = reply->word};
 }
 
-std::string_view beginning_of(std::string_view name) {
-  constexpr std::size_t kShown = 64;
-  return name.substr(0, kShown);
-}
-
 Problem bad_request(std::string detail) {
   return {
       .status = 400, .kind = "bad-request", .title = "Bad request", .detail = std::move(detail)};
 }
 
-Problem bad_parameter(std::string_view name, std::string detail) {
-  Problem problem = bad_request(std::move(detail));
-  problem.parameter = beginning_of(name);
+Problem bad_parameter(std::string_view name, std::string_view mistake) {
+  constexpr std::size_t kShown = 64;
+  name = name.substr(0, kShown);
+  Problem problem = bad_request(fmt::format("the parameter {} {}", name, mistake));
+  problem.parameter = name;
   return problem;
 }
 
-Problem body_too_long() {
-  Problem problem = bad_request("the body is too long");
+Problem body_too_long(std::size_t most) {
+  Problem problem = bad_request(fmt::format("the body is longer than {} KiB", most));
   problem.status = 413;
   return problem;
 }
@@ -102,6 +99,21 @@ Problem no_cluster() {
           .kind = "no-cluster",
           .title = "No cluster",
           .detail = "The server is in no cluster."};
+}
+
+Problem wrong_state(JobState state, bool reservation_ended) {
+  std::string detail = fmt::format("The job is {}.", name_of(state));
+  if (reservation_ended) {
+    detail = fmt::format("The reservation has ended: the job is {}.", name_of(state));
+  } else if (state == JobState::reserved) {
+    detail = "A client holds the job.";
+  }
+  return {.status = 409,
+          .kind = "wrong-state",
+          .title = "Wrong state",
+          .detail = std::move(detail),
+          .reply = word::kNotFound,
+          .state = name_of(state)};
 }
 
 Problem not_reloaded(std::string reason) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "facts/types.h"
+
 namespace tubed::api {
 
 // The texts of `kind`, `title` and `reply` live as long as the program.
@@ -16,9 +18,11 @@ struct Problem {
   bool may_have_run = false;    // to send the request again may run its command twice
   std::string parameter = {};   // the name of the wrong parameter, if one is to blame
   std::string leader = {};      // the name of the node that serves clients, if another does
+  std::string_view state = {};  // of the job, if it is the reason
 };
 
-// One JSON object: type, title, status, detail; then reply, parameter and leader, if not empty.
+// One JSON object: type, title, status, detail; then reply, parameter, leader and state, if not
+// empty.
 std::string to_json(const Problem& problem);
 
 // The problem that a reply of a command means. The reply to `drain` is not a problem, although a
@@ -35,17 +39,18 @@ const ReplyProblem* find_problem(std::string_view word);
 // Precondition: the word is a refusal. O(replies).
 Problem problem_of(std::string_view word);
 
-// The name of a parameter, for the text of a problem: its first 64 bytes.
-std::string_view beginning_of(std::string_view name);
-
 // The problems of requests themselves.
 Problem bad_request(std::string detail);
-// A name of more than 64 bytes is cut.
-Problem bad_parameter(std::string_view name, std::string detail);
-Problem body_too_long();
+// `mistake` continues "the parameter NAME": "is missing". A name of more than 64 bytes is cut.
+Problem bad_parameter(std::string_view name, std::string_view mistake);
+// `most`: how many KiB it may have.
+Problem body_too_long(std::size_t most);
 Problem not_found(std::string detail);
 Problem forbidden(std::string detail);
 Problem no_cluster();
+// A command answered NOT_FOUND, and its job exists. `reservation_ended`: the request named the job
+// by a reservation.
+Problem wrong_state(JobState state, bool reservation_ended);
 // A reload was refused for this reason, and has changed nothing.
 Problem not_reloaded(std::string reason);
 // Clients are to use another node of the cluster: `leader`, if it is known.

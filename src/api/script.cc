@@ -3,11 +3,14 @@
 #include "api/script.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "api/batch.h"
 #include "api/block_json.h"
 #include "api/tube_list.h"
+#include "text/numbers.h"
 
 namespace tubed::api {
 
@@ -27,22 +30,67 @@ void Script::finish(const FrameHead& head, const Bytes& content, ReplyBuffer& re
   write_frame(replies, head, content);
 }
 
+Response Script::response_to(const Operation& operation, const Answer& answer,
+                             std::optional<JobId> job) const {
+  const auto* status = std::get_if<Status>(&answer);
+  const bool is_not_found = status != nullptr && status->word == word::kNotFound;
+  if (is_not_found && operation.needs_state && job) {
+    if (const auto state = state_of_(*job))
+      return response_of(wrong_state(*state, is_of_reservation(operation.kind)));
+  }
+  return response_of(operation, answer);
+}
+
 namespace {
+
+bool is_status(const Answer& answer, std::string_view word) {
+  const auto* status = std::get_if<Status>(&answer);
+  return status != nullptr && status->word == word;
+}
+
+// The members of a job and the token of its reservation. A role without inspect is not shown the
+// statistics.
+std::string reserved_json(const JobAnswer& job, const Answer& stats, std::string_view token) {
+  const auto* block = std::get_if<Block>(&stats);
+  return json_of({[&](BlockSink& sink) {
+    sink.member("token", Text{token});
+    if (block != nullptr) {
+      block->write(sink);
+    } else {
+      sink.member("id", job.id);
+    }
+    write_body(job.body.view(), sink);
+  }});
+}
+
+FrameHead reserved_head(const std::string& token, std::string_view place = {}) {
+  return {.status = 201, .location = fmt::format("/api/v1/reservations/{}{}", token, place)};
+}
 
 class OneCommand final : public Script {
  public:
-  OneCommand(const Operation& operation, std::string line, bool body_as_json)
-      : Script(std::move(line)), operation_(operation), body_as_json_(body_as_json) {}
+  // `job`: that the line names.
+  OneCommand(const Operation& operation, std::string line, Parameters parameters,
+             std::optional<JobId> job, bool body_as_json)
+      : Script(std::move(line)),
+        operation_(operation),
+        parameters_(std::move(parameters)),
+        job_(job),
+        body_as_json_(body_as_json) {}
 
  private:
   void answered(const Answer& answer, ReplyBuffer& replies) override {
     const auto* job = std::get_if<JobAnswer>(&answer);
     if (job != nullptr && operation_.kind == Kind::body && !body_as_json_)
       return finish({.content = Content::bytes}, job->body, replies);
-    finish(response_of(operation_, answer), replies);
+    if (is_status(answer, word::kBadFormat))
+      return finish(response_of(bad_format(operation_, parameters_)), replies);
+    finish(response_to(operation_, answer, job_), replies);
   }
 
   const Operation& operation_;
+  Parameters parameters_;
+  std::optional<JobId> job_;
   bool body_as_json_;
 };
 
@@ -70,29 +118,36 @@ class ListTubes final : public Script {
   TubeList list_;
 };
 
-// watch, ignore, the reserve, and stats-job of the job.
+// watch, ignore, the reserve, and stats-job of each job.
 class Reserve final : public Script {
  public:
-  // `tube`: null of a reserve by id.
-  Reserve(const std::string* tube, std::string line, std::string token)
-      : Script(tube != nullptr ? fmt::format("watch {}\r\n", *tube) : line),
-        step_(tube == nullptr         ? Step::reserve
-              : *tube == kDefaultTube ? Step::ignore
-                                      : Step::watch),
+  // `job`: of a reserve by id.
+  Reserve(const Operation& operation, std::string line, Parameters parameters,
+          std::optional<JobId> job, std::string token)
+      : Script(first_line(line, parameters)),
+        operation_(operation),
+        parameters_(std::move(parameters)),
+        wanted_(job),
         line_(std::move(line)),
-        token_(std::move(token)) {}
+        token_(std::move(token)) {
+    const std::string* tube = find(parameters_, "tube");
+    step_ = tube == nullptr ? Step::reserve : *tube == kDefaultTube ? Step::ignore : Step::watch;
+  }
 
  private:
   // The command whose answer is awaited. A reserve from `default`, which is watched from the
   // beginning, ignores no tube.
   enum class Step : std::uint8_t { watch, ignore, reserve, stats };
 
+  static std::string first_line(const std::string& line, const Parameters& parameters) {
+    const std::string* tube = find(parameters, "tube");
+    return tube == nullptr ? line : fmt::format("watch {}\r\n", *tube);
+  }
+
   void answered(const Answer& answer, ReplyBuffer& replies) override {
-    const auto* status = std::get_if<Status>(&answer);
-    if (status != nullptr && status->word == word::kTimedOut)
-      return finish({.head = {.status = 204}, .text = {}}, replies);
-    if (status != nullptr && step_ != Step::stats)
-      return finish(response_of(Operation(), answer), replies);
+    if (is_status(answer, word::kTimedOut)) return finish_without_job(replies);
+    if (std::holds_alternative<Status>(answer) && step_ != Step::stats)
+      return finish(problem_response(answer), replies);
     switch (step_) {
       case Step::watch:
         step_ = Step::ignore;
@@ -101,35 +156,113 @@ class Reserve final : public Script {
         step_ = Step::reserve;
         return send(line_);
       case Step::reserve:
-        job_ = std::get<JobAnswer>(answer);
-        step_ = Step::stats;
-        return send(fmt::format("stats-job {}\r\n", job_.id));
+        return take_jobs(answer, replies);
       case Step::stats:
-        return finish(reserved(answer), replies);
+        return take_stats(answer, replies);
     }
   }
 
-  // A role without inspect is not shown the statistics.
-  Response reserved(const Answer& stats) const {
-    const auto* block = std::get_if<Block>(&stats);
-    return {.head = {.status = 201, .location = fmt::format("/api/v1/reservations/{}", token_)},
-            .text = json_of({[&](BlockSink& sink) {
-                      sink.member("token", Text{token_});
-                      if (block != nullptr) {
-                        block->write(sink);
-                      } else {
-                        sink.member("id", job_.id);
-                      }
-                      write_body(job_.body.view(), sink);
-                    }}) +
-                    '\n'};
+  Response problem_response(const Answer& answer) const {
+    if (!is_status(answer, word::kBadFormat)) return response_to(operation_, answer, wanted_);
+    Problem problem = bad_format(operation_, parameters_);
+    if (step_ == Step::watch) problem.parameter = "tube";
+    return response_of(problem);
   }
 
-  Step step_;
+  void finish_without_job(ReplyBuffer& replies) {
+    finish({.head = {.status = 204}, .text = {}}, replies);
+  }
+
+  void take_jobs(const Answer& answer, ReplyBuffer& replies) {
+    if (const auto* batch = std::get_if<JobBatch>(&answer)) {
+      jobs_ = batch->jobs;
+    } else {
+      jobs_.push_back(std::get<JobAnswer>(answer));
+    }
+    if (jobs_.empty()) return finish_without_job(replies);
+    step_ = Step::stats;
+    std::string lines;
+    for (const JobAnswer& job : jobs_) lines += fmt::format("stats-job {}\r\n", job.id);
+    send(lines);
+  }
+
+  void take_stats(const Answer& answer, ReplyBuffer& replies) {
+    const JobAnswer& job = jobs_[answered_++];
+    if (operation_.kind == Kind::reserve) {
+      return finish(
+          {.head = reserved_head(token_), .text = reserved_json(job, answer, token_) + '\n'},
+          replies);
+    }
+    list_.append(list_.empty() ? "" : ",");
+    list_ += reserved_json(job, answer, fmt::format("{}.{}", token_, job.id));
+    if (answered_ < jobs_.size()) return;
+    finish({.head = reserved_head(token_, "/jobs"),
+            .text = fmt::format("{{\"token\":\"{}\",\"jobs\":[{}]}}\n", token_, list_)},
+           replies);
+  }
+
+  const Operation& operation_;
+  Parameters parameters_;
+  std::optional<JobId> wanted_;
+  Step step_ = Step::watch;
   std::string line_;
   std::string token_;
-  JobAnswer job_;
+  std::vector<JobAnswer> jobs_;
+  std::size_t answered_ = 0;  // how many of their stats-job
+  std::string list_;          // of those
 };
+
+// Commands that are sent at once.
+class RunBatch final : public Script {
+ public:
+  RunBatch(const Operation& operation, Batch batch)
+      : Script(std::move(batch.input)), operation_(operation), jobs_(std::move(batch.jobs)) {}
+
+ private:
+  void answered(const Answer& answer, ReplyBuffer& replies) override {
+    const std::optional<JobId> job = jobs_[answered_++];
+    Response response = response_to(operation_, answer, job);
+    add(response, job);
+    if (answered_ == 1) first_ = std::move(response);
+    if (answered_ < jobs_.size()) return;
+    if (is_refused()) return finish(first_, replies);
+    finish({.head = {}, .text = fmt::format("{{\"results\":[{}]}}\n", results_)}, replies);
+  }
+
+  // The response to one command is a line with an object, which has a status if it is a problem.
+  void add(const Response& response, std::optional<JobId> job) {
+    const auto [status, content] = std::pair(response.head.status, response.head.content);
+    all_alike_ = all_alike_ && (answered_ == 1 || status == first_.head.status);
+    results_ += results_.empty() ? "{" : ",{";
+    if (job) results_ += fmt::format("\"id\":{},", *job);
+    if (content == Content::json) results_ += fmt::format("\"status\":{},", status);
+    results_.append(response.text, 1, response.text.size() - 2);
+  }
+
+  // True if the request itself is refused, and not each job for a reason of its own.
+  bool is_refused() const {
+    const unsigned status = first_.head.status;
+    return all_alike_ && status >= 400 && status != 404 && status != 409;
+  }
+
+  const Operation& operation_;
+  std::vector<std::optional<JobId>> jobs_;
+  std::size_t answered_ = 0;
+  bool all_alike_ = true;
+  Response first_;
+  std::string results_;  // without the brackets
+};
+
+std::variant<std::unique_ptr<Script>, Problem> script_of_batch(const Operation& operation,
+                                                               const Parameters& parameters,
+                                                               const ScriptOptions& options) {
+  auto batch = operation.kind == Kind::put_many
+                   ? batch_of_puts(operation, parameters, options.batch)
+               : operation.kind == Kind::each ? batch_of_ids(operation, parameters)
+                                              : batch_of_jobs(operation, options.held_jobs);
+  if (auto* problem = std::get_if<Problem>(&batch)) return std::move(*problem);
+  return std::make_unique<RunBatch>(operation, std::move(std::get<Batch>(batch)));
+}
 
 // A line that is too long is skipped, and the body after it would be run as commands.
 bool is_too_long(const Operation& operation, const std::string& line) {
@@ -154,6 +287,9 @@ std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operat
     if (auto* problem = std::get_if<Problem>(&list)) return std::move(*problem);
     return std::make_unique<ListTubes>(std::move(std::get<TubeList>(list)));
   }
+  const bool is_batch = operation.kind == Kind::put_many || operation.kind == Kind::each ||
+                        operation.kind == Kind::all_held;
+  if (is_batch) return script_of_batch(operation, parameters, options);
   if (options.held) {
     parameters.emplace_back("id", fmt::to_string(options.held->id));
     if (find(parameters, "pri") == nullptr)
@@ -163,13 +299,16 @@ std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operat
   if (auto* problem = std::get_if<Problem>(&line)) return std::move(*problem);
   std::string text = std::move(std::get<std::string>(line));
   if (is_too_long(operation, text)) return bad_request("the parameters are too long");
-  if (operation.kind == Kind::reserve) {
+  const std::string* id = find(parameters, "id");
+  const auto job = id == nullptr ? std::nullopt : parse_number<JobId>(*id);
+  if (reserves_jobs(operation.kind)) {
     const std::string* tube = find(parameters, "tube");
-    if (tube != nullptr && !is_word(*tube))
-      return bad_parameter("tube", "the parameter tube is not a word");
-    return std::make_unique<Reserve>(tube, std::move(text), options.token);
+    if (tube != nullptr && !is_word(*tube)) return bad_parameter("tube", "is not a word");
+    return std::make_unique<Reserve>(operation, std::move(text), std::move(parameters), job,
+                                     options.token);
   }
-  return std::make_unique<OneCommand>(operation, std::move(text), options.body_as_json);
+  return std::make_unique<OneCommand>(operation, std::move(text), std::move(parameters), job,
+                                      options.body_as_json);
 }
 
 }  // namespace tubed::api

@@ -21,12 +21,11 @@ std::variant<TubeList, Problem> TubeList::make(const Parameters& parameters) {
   if (const std::string* sort = find(parameters, "sort")) {
     const auto& columns = stats::kListedTubeNames;
     const auto column = std::ranges::find(columns, *sort);
-    if (column == columns.end()) return bad_parameter("sort", "the parameter sort is not a column");
+    if (column == columns.end()) return bad_parameter("sort", "is not a column");
     list.column_ = static_cast<std::size_t>(column - columns.begin());
   }
   if (const std::string* order = find(parameters, "order")) {
-    if (*order != "asc" && *order != "desc")
-      return bad_parameter("order", "the parameter order is not asc or desc");
+    if (*order != "asc" && *order != "desc") return bad_parameter("order", "is not asc or desc");
     list.descending_ = *order == "desc";
   }
   const auto read = [&](std::string_view name, std::uint64_t& value) {
@@ -37,10 +36,9 @@ std::variant<TubeList, Problem> TubeList::make(const Parameters& parameters) {
     return number.has_value();
   };
   if (!read("limit", list.limit_) || list.limit_ == 0 || list.limit_ > kMostLimit)
-    return bad_parameter("limit",
-                         fmt::format("the parameter limit is not from 1 to {}", kMostLimit));
+    return bad_parameter("limit", fmt::format("is not from 1 to {}", kMostLimit));
   if (!read("from", list.from_) || list.from_ >= kMostRows)
-    return bad_parameter("from", fmt::format("the parameter from is not below {}", kMostRows));
+    return bad_parameter("from", fmt::format("is not below {}", kMostRows));
   list.limit_ = std::min(list.limit_, kMostRows - list.from_);
   return list;
 }

@@ -199,4 +199,10 @@ bool is_hidden(const Context& context, JobId job) {
   return !tube.empty() && !may_use(*role, tube);
 }
 
+std::optional<JobState> visible_state(const Context& context, JobId job) {
+  if (is_hidden(context, job)) return std::nullopt;
+  const auto info = context.engine.queries().job_info(context.now, job);
+  return info ? std::optional(info->state) : std::nullopt;
+}
+
 }  // namespace tubed::commands

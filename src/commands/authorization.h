@@ -52,4 +52,7 @@ const Role* role_of(const Context& context);
 
 // True if the job exists and the role may not use its tube.
 bool is_hidden(const Context& context, JobId job);
+// Returns the state of a job; nothing: it does not exist, or it is hidden. O(patterns).
+std::optional<JobState> visible_state(const Context& context, JobId job);
+
 }  // namespace tubed::commands

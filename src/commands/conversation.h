@@ -96,6 +96,8 @@ class Conversation {
   // has to be served.
   bool restart();
 
+  // What a handler of its command would get, without a body.
+  Context context();
   // Charges this much work beyond one command for the command that is running.
   void spend(std::uint32_t work) { quantum_.spend(work); }
 
@@ -171,7 +173,6 @@ class Conversation {
   [[gnu::cold]] [[gnu::noinline]] bool is_still_allowed();
   protocol::Waiting cancel_wait();
   bool ends_command(const Answer& answer);
-  Context context();
 
   Service& service_;
   SessionId session_;

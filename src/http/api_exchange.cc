@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "api/batch.h"
 #include "base/planted.h"
+#include "commands/authorization.h"
 #include "http/api_answers.h"
 #include "text/numbers.h"
 
@@ -17,20 +19,23 @@ constexpr std::size_t kArrivedBytes = loop::MemoryChannel::kBufferBytes;
 bool may_wait(const api::Operation& operation, const api::Parameters& parameters) {
   if (operation.waits.empty()) return false;
   const std::string* seconds = api::find(parameters, operation.waits);
-  return seconds != nullptr &&
-         parse_number<std::uint64_t>(api::without_unit(*seconds)).value_or(0) > 0;
+  return seconds != nullptr && parse_number<std::uint64_t>(*seconds).value_or(0) > 0;
 }
 
 }  // namespace
 
+std::size_t ApiExchange::most_body_bytes(const api::Operation& operation) {
+  return operation.kind == api::Kind::put_many ? api::kMostBatchBytes : kMostParameterBytes;
+}
+
 ApiExchange::ApiExchange(ApiExchangeHost& host, ApiRequest request)
-    : host_(host), request_(std::move(request)), client_(request_.reserved) {
-  if (client_) client_.channel->set_peer(this);
+    : host_(host), request_(std::move(request)) {
   if (request_.operation.kind == api::Kind::put) start();
 }
 
 ApiExchange::~ApiExchange() {
   if (has_wait_slot_) host_.end_wait(request_.role);
+  if (awaits_reservation_) host_.stop_awaiting(*this);
   if (kept_ && !sent_) host_.undo(request_.options.token);
   if (!client_) return;
   // A reservation continues if no command was sent.
@@ -49,10 +54,37 @@ ApiExchange::~ApiExchange() {
 }
 
 bool ApiExchange::returns_unsent_job() const {
-  return request_.operation.kind == api::Kind::reserve && !TUBED_PLANTED(api_keeps_unsent_jobs);
+  return api::reserves_jobs(request_.operation.kind) && !TUBED_PLANTED(api_keeps_unsent_jobs);
+}
+
+// False: it has been refused, or another request uses the reservation.
+bool ApiExchange::take_reserved() {
+  host_.begin_tick();
+  auto problem = host_.not_serving();
+  if (!problem) problem = host_.check_again(request_);
+  if (problem) {
+    refuse(*problem);
+    return false;
+  }
+  auto taken = host_.take_reserved(request_, *this);
+  if (const auto* refusal = std::get_if<api::Problem>(&taken)) {
+    refuse(*refusal);
+    return false;
+  }
+  client_ = std::get<ApiClient>(taken);
+  awaits_reservation_ = !client_;
+  if (client_) client_.channel->set_peer(this);
+  return !awaits_reservation_;
+}
+
+void ApiExchange::reservation_is_free() {
+  awaits_reservation_ = false;
+  start();
 }
 
 void ApiExchange::start() {
+  if (api::is_of_reservation(request_.operation.kind) && !take_reserved()) return;
+  api::remove_units(request_.parameters);
   const bool waits = may_wait(request_.operation, request_.parameters);
   auto made = api::script_of(request_.operation, std::move(request_.parameters), request_.options);
   if (const auto* problem = std::get_if<api::Problem>(&made)) return refuse(*problem);
@@ -71,8 +103,23 @@ void ApiExchange::start() {
     client_ = host_.open_client(request_.address, *this, std::move(request_.admission),
                                 request_.identity);
   client_.client->conversation().answers().set_writer(script_.get());
-  script_->on_input([this](std::string_view line) { client_.channel->send(line); });
-  client_.channel->send(script_->first_input());
+  script_->on_input([this](std::string_view input) { send(input); });
+  script_->on_look([this](JobId id) {
+    return commands::visible_state(client_.client->conversation().context(), id);
+  });
+  send(script_->first_input());
+}
+
+void ApiExchange::send(std::string_view input) {
+  input_.append(input);
+  send_input();
+}
+
+void ApiExchange::send_input() {
+  if (!client_ || input_.empty()) return;
+  const std::size_t bytes = std::min(input_.size(), client_.channel->room());
+  client_.channel->send(std::string_view(input_).substr(0, bytes));
+  input_.erase(0, bytes);
 }
 
 // The response is the problem, and no further command runs.
@@ -92,7 +139,8 @@ void ApiExchange::refuse(const api::Problem& problem) {
 std::size_t ApiExchange::take_body(std::string_view bytes) {
   if (request_.operation.kind != api::Kind::put) {
     // The length was checked before: a chunked body may be longer.
-    parameters_.append(bytes.substr(0, kMostParameterBytes + 1 - parameters_.size()));
+    const std::size_t most = most_body_bytes(request_.operation);
+    parameters_.append(bytes.substr(0, most + 1 - parameters_.size()));
     return bytes.size();
   }
   if (!client_) return bytes.size();  // refused, and the rest is dropped
@@ -106,13 +154,17 @@ void ApiExchange::end_body() {
   if (head_ && !client_) return;  // refused: the client was closed
   if (request_.operation.kind == api::Kind::put) return send_end_of_body();
   std::optional<api::Problem> problem;
-  if (parameters_.size() > kMostParameterBytes) {
-    problem = api::body_too_long();
+  const std::size_t most = most_body_bytes(request_.operation);
+  if (parameters_.size() > most) {
+    problem = api::body_too_long(most / 1024);
+  } else if (request_.operation.kind == api::Kind::put_many) {
+    request_.options.batch = parameters_;
   } else if (!parameters_.empty()) {
     problem = api::add_json(parameters_, request_.parameters);
   }
   if (problem) return refuse(*problem);
   start();
+  parameters_ = {};
 }
 
 void ApiExchange::send_end_of_body() {
@@ -128,6 +180,7 @@ void ApiExchange::send_end_of_body() {
 }
 
 void ApiExchange::on_channel() {
+  send_input();
   if (body_ended_ && request_.operation.kind == api::Kind::put) send_end_of_body();
   take_output();
   resume();

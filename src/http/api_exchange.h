@@ -9,7 +9,7 @@
 // 1. The body of a put goes to the channel as it arrives; the parameters of another request are
 //    collected first.
 // 2. The script is made, and its first line sent. A new client is opened, or the client of a
-//    reservation is taken.
+//    reservation is taken, as soon as no other request uses it.
 // 3. The head of the frame arrives, and then its content, which is passed on as HTTP takes it.
 // 4. The client is closed, or given back to the reservation while it holds a job.
 // 5. If the client of HTTP leaves before step 4, or its response is not sent whole, a job that the
@@ -46,8 +46,9 @@ struct ApiRequest {
   std::string role = {};               // the name of the client's role; empty: no role
   commands::Admission admission = {};  // its role is valid only in the tick that has found it
   std::optional<serving::ClientIdentity> identity = {};
-  ApiClient reserved = {};  // the client of the reservation that it names
 };
+
+class ApiExchange;
 
 // The part of the API that exchanges call.
 class ApiExchangeHost {
@@ -68,6 +69,12 @@ class ApiExchangeHost {
   virtual ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
                                 commands::Admission admission,
                                 std::optional<serving::ClientIdentity> identity) = 0;
+  // Takes the client of the reservation that the request names, and completes its options. Returns
+  // no client if another request uses it: reservation_is_free() is called later, unless
+  // stop_awaiting() was called.
+  virtual std::variant<ApiClient, api::Problem> take_reserved(ApiRequest& request,
+                                                              ApiExchange& exchange) = 0;
+  virtual void stop_awaiting(ApiExchange& exchange) = 0;
   // The response has been made. The client holds the job of the reservation `token`, or holds no
   // job and is closed.
   virtual void give_back(const ApiClient& client, const std::string& token) = 0;
@@ -85,8 +92,10 @@ class ApiExchangeHost {
 
 class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
  public:
-  // The parameters of a request are a short JSON object.
+  // The body of a request that puts no job is a short JSON object.
   static constexpr std::size_t kMostParameterBytes = 16 * 1024;
+  // Returns how long the body may be that is collected before the script is made.
+  static std::size_t most_body_bytes(const api::Operation& operation);
 
   // `host` outlives it.
   ApiExchange(ApiExchangeHost& host, ApiRequest request);
@@ -100,11 +109,15 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
 
   void on_channel() override;
   void on_channel_closed() override;
+  void reservation_is_free();
 
  private:
   void start();
+  bool take_reserved();
   void refuse(const api::Problem& problem);
   void send_end_of_body();
+  void send(std::string_view input);
+  void send_input();
   void take_output();
   void complete();
   bool returns_unsent_job() const;
@@ -114,9 +127,11 @@ class ApiExchange final : public loop::HttpExchange, public loop::MemoryPeer {
   std::unique_ptr<api::Script> script_;  // outlives its use by the conversation
   ApiClient client_;
   std::string parameters_;  // the JSON of the body that has arrived
+  std::string input_;       // of the script, which the channel has not taken
   bool body_ended_ = false;
   bool line_end_sent_ = false;  // after the body of a put
   bool has_wait_slot_ = false;
+  bool awaits_reservation_ = false;
   bool kept_ = false;  // a job that it has reserved belongs to a reservation
   bool sent_ = false;
   std::optional<api::FrameHead> head_;

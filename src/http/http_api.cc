@@ -64,7 +64,7 @@ Problem busy(std::string detail) {
 
 // True if jobs or operators wait for it.
 bool has_kept_place(const Operation& operation) {
-  if (operation.kind == Kind::held) return operation.method != Method::get;
+  if (api::is_of_reservation(operation.kind)) return operation.method != Method::get;
   return api::access_of(operation) == Access::admin;
 }
 
@@ -276,10 +276,10 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
       HttpServer::kMaxExchanges + (has_kept_place(operation) ? kKeptExchanges : 0);
   if (server.exchanges() >= places) return busy("As many requests are under way as there may be.");
   // A request for a reservation uses the conversation of the reservation.
-  const bool opens_client = !operation.line.empty() && operation.kind != Kind::held;
+  const bool opens_client = !operation.line.empty() && !api::is_of_reservation(operation.kind);
   if (opens_client && caller.active() != nullptr && caller.active()->is_full())
     return api::problem_of(protocol::word::kOutOfMemory);
-  if (operation.kind == Kind::reserve && reservations_.is_full())
+  if (api::reserves_jobs(operation.kind) && reservations_.is_full())
     return busy("As many jobs are reserved over HTTP as there may be.");
   const auto bytes = request.body_bytes();
   if (operation.kind == Kind::put && !request.header("Content-Length")) {
@@ -289,9 +289,9 @@ std::optional<Problem> HttpApi::check(const Operation& operation, const HttpRequ
                    .detail = "The body of a job is sent with Content-Length."};
   }
   const std::uint64_t most = operation.kind == Kind::put ? service_.engine().limits().job_bytes
-                                                         : ApiExchange::kMostParameterBytes;
+                                                         : ApiExchange::most_body_bytes(operation);
   if (bytes.value_or(0) <= most) return std::nullopt;
-  if (operation.kind != Kind::put) return api::body_too_long();
+  if (operation.kind != Kind::put) return api::body_too_long(most / 1024);
   service_.counters().count(stats::Counter::put_too_big);
   return api::problem_of(protocol::word::kJobTooBig);
 }
@@ -322,8 +322,12 @@ HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
     case Kind::body:
     case Kind::tubes:
     case Kind::put:
+    case Kind::put_many:
     case Kind::reserve:
+    case Kind::reserve_many:
+    case Kind::each:
     case Kind::held:
+    case Kind::all_held:
       break;
   }
   return run_command(operation, std::move(parameters), request, std::move(caller));
@@ -334,27 +338,40 @@ HttpReply HttpApi::run_command(const Operation& operation, api::Parameters param
   ApiRequest made{.operation = operation, .parameters = {}, .options = {}};
   made.options.body_bytes = request.body_bytes().value_or(0);
   made.options.body_as_json = wants_json(request);
-  if (operation.kind == Kind::reserve) made.options.token = Reservations::make_token();
-  if (operation.kind == Kind::held) {
-    const std::string& token = *api::find(parameters, "token");
-    if (!reservations_.is_of(token, caller.active()))
-      return http_response(api::problem_of(protocol::word::kNotFound));
-    const Reservations::Taken taken = reservations_.take(token);
-    if (taken.found == Reservations::Found::busy)
-      return http_response(busy("Another request uses the reservation."));
-    if (taken.found == Reservations::Found::none)
-      return http_response(api::problem_of(protocol::word::kNotFound));
-    const auto job = service_.engine().queries().job_info(service_.now(), taken.job);
-    made.options.token = token;
-    made.options.held = api::HeldJob{.id = taken.job, .priority = job ? job->priority : 0};
-    made.reserved = taken.client;
-  }
+  if (api::reserves_jobs(operation.kind)) made.options.token = Reservations::make_token();
   made.parameters = std::move(parameters);
   made.address = std::move(caller.address);
   if (caller.role() != nullptr) made.role = caller.role()->name;
   made.admission = std::move(caller.admitted.admission);
   made.identity = std::move(caller.admitted.identity);
   return std::make_unique<ApiExchange>(*this, std::move(made));
+}
+
+std::variant<ApiClient, Problem> HttpApi::take_reserved(ApiRequest& request,
+                                                        ApiExchange& exchange) {
+  const auto taken = reservations_.take(*api::find(request.parameters, "token"), request.role);
+  if (taken.found == Reservations::Found::busy) {
+    reservations_.await(taken.token, exchange);
+    return ApiClient();
+  }
+  const engine::Queries& queries = service_.engine().queries();
+  const auto job = queries.job_info(service_.now(), taken.job);
+  if (taken.found != Reservations::Found::free) {
+    const commands::ActiveRole* role = service_.roles().find(request.role);
+    if (!job || (role != nullptr && !may_use(role->role(), job->tube)))
+      return api::problem_of(protocol::word::kNotFound);
+    return api::wrong_state(job->state, true);
+  }
+  const bool names_job = request.operation.line.find("{id}") != std::string_view::npos;
+  if (taken.job == 0 && names_job && request.operation.kind == Kind::held) {
+    reservations_.keep(taken.token, taken.client);
+    return api::bad_parameter("token", "is that of several jobs: each job has its own");
+  }
+  request.options.token = taken.token;
+  request.options.held_jobs = taken.job == 0 ? queries.held_jobs(taken.client.client->session())
+                                             : std::vector<JobId>{taken.job};
+  request.options.held = api::HeldJob{.id = taken.job, .priority = job ? job->priority : 0};
+  return taken.client;
 }
 
 ApiClient HttpApi::open_client(const std::string& address, loop::MemoryPeer& peer,
@@ -425,15 +442,14 @@ HttpReply HttpApi::history_reply(const api::Parameters& parameters, const Caller
   const std::string* span = api::find(parameters, "span");
   const bool is_day = span != nullptr && *span == "day";
   if (span != nullptr && !is_day && *span != "hour")
-    return http_response(api::bad_parameter("span", "the parameter span is neither hour nor day"));
+    return http_response(api::bad_parameter("span", "is neither hour nor day"));
   const std::string* tube = api::find(parameters, "tube");
   if (tube == nullptr) {
     return http_response(is_day ? history_.day().to_json(caller.role())
                                 : history_.hour().to_json());
   }
   if (!is_tube_name(*tube))
-    return http_response(
-        api::bad_parameter("tube", "the parameter tube is not the name of a tube"));
+    return http_response(api::bad_parameter("tube", "is not the name of a tube"));
   if (caller.role() != nullptr && !may_use(*caller.role(), *tube))
     return http_response(api::problem_of(protocol::word::kDenied));
   constexpr std::size_t kHour = 60;

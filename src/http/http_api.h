@@ -74,6 +74,9 @@ class HttpApi final : public HttpSite, public ApiExchangeHost {
   ApiClient open_client(const std::string& address, loop::MemoryPeer& peer,
                         commands::Admission admission,
                         std::optional<serving::ClientIdentity> identity) override;
+  std::variant<ApiClient, api::Problem> take_reserved(ApiRequest& request,
+                                                      ApiExchange& exchange) override;
+  void stop_awaiting(ApiExchange& exchange) override { reservations_.stop_awaiting(exchange); }
   void give_back(const ApiClient& client, const std::string& token) override {
     reservations_.keep(token, client);
   }

@@ -16,13 +16,17 @@ Bridge::Bridge(Loop& loop, std::unique_ptr<Channel> outer, std::unique_ptr<Chann
 void Bridge::Side::on_ready(Readiness ready) {
   // The read that returns the end, after all bytes before it, finds a half-close.
   if (ready.broken) bridge.broken_ = true;
-  bridge.run();
+  bridge.run(*this, ready);
 }
 
-void Bridge::run() {
-  const bool to_inner = pass(outer_, inner_);
-  const bool to_outer = pass(inner_, outer_);
-  if (!to_inner || !to_outer || broken_ || (outer_.output_ended && inner_.output_ended))
+// Passes bytes in the directions that have become ready: a read or write of the other would only
+// find that it blocks.
+void Bridge::run(Side& side, Readiness ready) {
+  Side& other = &side == &outer_ ? inner_ : outer_;
+  const bool both = ready.half_closed || ready.broken;
+  const bool taken = !(ready.readable || both) || pass(side, other);
+  const bool given = !(ready.writable || both) || pass(other, side);
+  if (!taken || !given || broken_ || (outer_.output_ended && inner_.output_ended))
     return ended_();
   if (outer_.output_ended) linger_.arm(kLinger);
   update_interest();

@@ -47,7 +47,7 @@ class Bridge {
     bool output_ended = false;
   };
 
-  void run();
+  void run(Side& side, Readiness ready);
   bool pass(Side& from, Side& to);
   void update_interest();
 

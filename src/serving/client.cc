@@ -69,7 +69,7 @@ void Client::on_ready(loop::Readiness ready) {
 void Client::handle(loop::Readiness ready) {
   const bool lingering = state_ == State::lingering;
   if (ready.readable) {
-    lingering ? discard_input() : void(read());
+    lingering ? discard_input() : read_input();
   }
   if (ready.broken) {
     // Commands that arrived before the connection broke are run, as far as possible now.
@@ -86,6 +86,14 @@ void Client::resume() {
   loop::Readiness ready = std::exchange(unhandled_, {});
   if (state_ == State::finishing) ready.readable = false;  // nothing more is read
   handle(ready);
+}
+
+// The input of a request is in memory, and bounded: it is read at once, so that one commit stores
+// the facts of a batch.
+void Client::read_input() {
+  while (read() && arrival == Arrival::request && channel_->has_unread()) {
+    if (service_.tick_budget().is_spent()) return;
+  }
 }
 
 // True if more input may be in the kernel.

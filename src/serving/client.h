@@ -126,6 +126,7 @@ class Client final : public loop::ChannelOwner {
   };
 
   void handle(loop::Readiness ready);
+  void read_input();
   bool read();
   void discard_input();
   bool answered() const;

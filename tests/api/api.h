@@ -14,6 +14,7 @@
 
 #include "api/frame.h"
 #include "api/script.h"
+#include "commands/authorization.h"
 #include "json/json.h"
 #include "tests/commands/admitted.h"
 
@@ -62,6 +63,8 @@ class Asking {
       : conversation_(std::move(conversation)), script_(std::move(script)) {
     conversation_->answers().set_writer(script_.get());
     script_->on_input([this](std::string_view line) { to_send_ += line; });
+    script_->on_look(
+        [this](JobId id) { return commands::visible_state(conversation_->context(), id); });
     to_send_ = script_->first_input();
     if (body) to_send_.append(*body).append("\r\n");
     run();
@@ -107,6 +110,8 @@ struct AskOptions {
   std::string_view role = {};
   bool body_as_json = false;
   std::optional<HeldJob> held = {};
+  std::string_view batch = {};  // the body of a request with many jobs
+  std::vector<JobId> held_jobs = {};
 };
 
 class Api : public commands::Admitted {
@@ -126,10 +131,13 @@ class Api : public commands::Admitted {
     if (!options.json.empty()) {
       if (auto problem = add_json(options.json, parameters)) return std::move(*problem);
     }
+    remove_units(parameters);
     return script_of(*routed.operation, std::move(parameters),
                      {.token = "cafe",
                       .held = options.held,
+                      .held_jobs = options.held_jobs,
                       .body_bytes = options.body.value_or("").size(),
+                      .batch = options.batch,
                       .body_as_json = options.body_as_json});
   }
 

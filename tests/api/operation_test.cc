@@ -40,15 +40,16 @@ Parameters samples_of(const Operation& operation, bool all) {
   for (const Parameter& parameter : parameters_of(operation)) {
     if (all || parameter.needed) parameters.emplace_back(parameter.name, sample(parameter.name));
   }
-  if (operation.kind == Kind::held) {
+  if (operation.kind == Kind::each) parameters.emplace_back("id", "7");
+  if (is_of_reservation(operation.kind)) {
     parameters.emplace_back("id", "7");
     if (find(parameters, "pri") == nullptr) parameters.emplace_back("pri", "3");
   }
   return parameters;
 }
 
-std::string line(const Operation& operation, const Parameters& parameters,
-                 std::uint64_t bytes = 0) {
+std::string line(const Operation& operation, Parameters parameters, std::uint64_t bytes = 0) {
+  remove_units(parameters);
   const auto made = line_of(operation, parameters, bytes);
   const auto* text = std::get_if<std::string>(&made);
   return text == nullptr ? "refused: " + std::get<Problem>(made).detail : *text;
@@ -80,7 +81,7 @@ TEST_CASE("the table is consistent") {
     CHECK(operation.path.starts_with('/'));
     CHECK((operation.line.empty() || operation.access == Access::any));
     CHECK((!operation.line.empty() || !operation.summary.empty()));
-    CHECK((operation.kind == Kind::reserve || operation.waits.empty() ||
+    CHECK((reserves_jobs(operation.kind) || operation.waits.empty() ||
            operation.method == Method::get));
     if (operation.waits.empty()) continue;
     const auto all = parameters_of(operation);
@@ -134,7 +135,7 @@ TEST_CASE("the line of each operation is one that its command takes") {
       CAPTURE(made);
       CHECK(parses(command, made));
     }
-    CHECK((operation.kind == Kind::put) == (command.begin_body != nullptr));
+    CHECK(has_job_body(operation.kind) == (command.begin_body != nullptr));
   }
 }
 
@@ -231,7 +232,7 @@ TEST_CASE("parameters that are not given have their defaults or are left out") {
   CHECK(line(clear, {{"tube", "a"}}) == "flush-tube a\r\n");
   CHECK(line(clear, {{"tube", "a"}, {"state", "ready"}}) == "flush-tube a ready\r\n");
   CHECK(line(clear, {{"tube", "a"}, {"bound", "5"}}) ==
-        "refused: the parameter bound needs state as well");
+        "refused: the parameter state is missing: bound needs it");
   const Operation& move = operation_of("moveJobs");
   CHECK(line(move, {{"tube", "a"}, {"state", "ready"}}) == "refused: the parameter to is missing");
   const Operation& put = operation_of("putJob");
@@ -342,10 +343,10 @@ std::string names(const Operation& operation, const Parameters& parameters) {
 TEST_CASE("a parameter that an operation does not have, or twice, is a problem") {
   const Operation& kick = operation_of("kickTube");
   CHECK(names(kick, {{"tube", "a"}, {"bound", "1"}, {"state", "buried"}}).empty());
-  CHECK(names(kick, {{"tube", "a"}, {"count", "1"}}) == "there is no parameter count");
+  CHECK(names(kick, {{"tube", "a"}, {"count", "1"}}) == "the parameter count is unknown");
   CHECK(names(kick, {{"tube", "a"}, {"tube", "b"}}) == "the parameter tube is given twice");
   CHECK(names(kick, {{"bound", "1"}, {"bound", "1"}}) == "the parameter bound is given twice");
-  CHECK(names(kick, {{"", ""}}) == "there is no parameter ");
+  CHECK(names(kick, {{"", ""}}) == "the parameter  is unknown");
   CHECK(names(kick, {{std::string(5000, 'a'), ""}}).size() < 100);
   CHECK(!names(kick, {{"{tube}", "a"}}).empty());
   CHECK(!names(operation_of("setPolicy"), {{"tube}/policy/{key", "a"}}).empty());
@@ -375,9 +376,9 @@ TEST_CASE("a problem names the parameter that is wrong") {
   Parameters parameters;
   CHECK(add_json(R"({"pri": [1]})", parameters)->parameter == "pri");
   CHECK(add_json("1", parameters)->parameter.empty());
-  CHECK(to_json(bad_parameter("pri", "wrong")) ==
+  CHECK(to_json(bad_parameter("pri", "is wrong")) ==
         R"({"type":"urn:tubed:problem:bad-request","title":"Bad request","status":400,)"
-        R"("detail":"wrong","parameter":"pri"})"
+        R"("detail":"the parameter pri is wrong","parameter":"pri"})"
         "\n");
   CHECK(to_json(not_the_leader("not here", "b"))
             .ends_with(R"("detail":"not here","leader":"b"})"

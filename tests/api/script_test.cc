@@ -145,7 +145,7 @@ TEST_CASE("commands on one job") {
   Api api;
   api.run("put-in-tube mail 7 0 60 1\r\na\r\nput-in-tube mail 7 50 60 1\r\na\r\n");
   CHECK(api.post("/jobs/2/kick").text == "{\"result\":\"KICKED\"}\n");
-  CHECK(api.post("/jobs/2/kick").status == 404);
+  CHECK(api.post("/jobs/2/kick").status == 409);
   CHECK(api.post("/jobs/1/reprioritize", {.json = R"({"pri":3})"}).text ==
         "{\"result\":\"REPRIORITIZED\"}\n");
   CHECK(api.get("/jobs/1")["pri"] == "3");
@@ -294,8 +294,45 @@ TEST_CASE("a job is reserved by its id") {
   auto reserve = api.begin(Method::post, "/jobs/1/reserve");
   CHECK(reserve->answer().status == 201);
   CHECK(reserve->answer()["tube"] == "\"mail\"");
-  CHECK(api.post("/jobs/1/reserve").status == 404);
+  CHECK(api.post("/jobs/1/reserve").status == 409);
   CHECK(api.post("/jobs/1/reprioritize", {.json = R"({"pri":3})"}).status == 409);
+}
+
+TEST_CASE("a job in another state is a conflict, and a job that does not exist is not found") {
+  Api api({role_of_families("all", "pwia", {"mail"})});
+  api.run("put-in-tube mail 0 0 60 1\r\na\r\nput-in-tube b 0 0 60 1\r\na\r\n");
+  api.run("reserve-job 1\r\nreserve-job 2\r\n");
+  const auto is_refused = [&](Method method, const std::string& path, std::string_view json) {
+    CAPTURE(path);
+    const auto of_job = [&](const std::string& id) {
+      std::string target = path;
+      target.replace(target.find('*'), 1, id);
+      return api.ask(method, target, {.json = json, .role = "all"});
+    };
+    const Got held = of_job("1");
+    CHECK(held.text ==
+          R"({"type":"urn:tubed:problem:wrong-state","title":"Wrong state","status":409,)"
+          R"("detail":"A client holds the job.","reply":"NOT_FOUND","state":"reserved"})"
+          "\n");
+    CHECK(held.status == 409);
+    // The role may not know whether job 2 exists.
+    CHECK(of_job("9").status == 404);
+    CHECK(of_job("2").text == of_job("9").text);
+  };
+  is_refused(Method::remove, "/jobs/*", "");
+  is_refused(Method::post, "/jobs/*/kick", "");
+  is_refused(Method::post, "/jobs/*/reserve", "");
+  is_refused(Method::post, "/jobs/*/move", R"({"tube":"mail"})");
+  for (const Operation& operation : operations()) {
+    CAPTURE(operation.id);
+    CHECK((!operation.needs_state || operation.line.find("{id}") != std::string_view::npos));
+    CHECK((operation.kind != Kind::held || operation.line == "touch-all" || operation.needs_state));
+  }
+  api.run("release 1 0 99\r\n");
+  CHECK(api.post("/jobs/1/kick").status == 200);
+  CHECK(api.post("/jobs/1/kick")["detail"] == "\"The job is ready.\"");
+  api.run("flush-tube mail\r\n");
+  CHECK(api.ask(Method::remove, "/jobs/1").status == 404);
 }
 
 // The next request for the reservation of `reserve`, in the conversation of the request before.
@@ -327,7 +364,7 @@ TEST_CASE("commands on the job that a token holds") {
     CHECK(ask_held(api, held, Method::post, "/reservations/cafe/release").text ==
           "{\"result\":\"RELEASED\"}\n");
     CHECK(api.get("/jobs/1")["pri"] == "9");
-    CHECK(ask_held(api, held, Method::post, "/reservations/cafe/release").status == 404);
+    CHECK(ask_held(api, held, Method::post, "/reservations/cafe/release")["state"] == "\"ready\"");
   }
   SUBCASE("release with a priority and a delay") {
     CHECK(ask_held(api, held, Method::post, "/reservations/cafe/release", R"({"pri":2,"delay":3})")
@@ -466,8 +503,13 @@ TEST_CASE("commands on the job of a token find it gone, or another client's") {
   REQUIRE(held->done());
   api.advance(std::chrono::seconds(2));
   api.run("reserve-job 1\r\n");
-  CHECK(ask_held(api, held, Method::post, "/reservations/cafe/release").status == 404);
-  CHECK(ask_held(api, held, Method::remove, "/reservations/cafe").status == 404);
+  for (const char* const what : {"touch", "release", "bury"}) {
+    const Got refused =
+        ask_held(api, held, Method::post, std::string("/reservations/cafe/") + what);
+    CHECK(refused.status == 409);
+    CHECK(refused["state"] == "\"reserved\"");
+  }
+  CHECK(ask_held(api, held, Method::remove, "/reservations/cafe").status == 409);
   CHECK(api.get("/jobs/1")["state"] == "\"reserved\"");
 }
 

@@ -220,18 +220,24 @@ class Reservations(ApiTest):
         self.assertEqual(self.post(daemon, path + "/touch", {"seconds": 1000}).status, 200)
         self.assertGreater(self.get(daemon, path).json["time-left"], 900)
         # Another client cannot delete it.
-        self.assert_problem(self.ask(daemon, "DELETE", f"/jobs/{job}"), 404, "NOT_FOUND")
+        self.assert_problem(self.ask(daemon, "DELETE", f"/jobs/{job}"), 409, "NOT_FOUND")
         self.assertEqual(self.post(daemon, path + "/release").json, {"result": "RELEASED"})
         self.assertEqual(self.get(daemon, f"/jobs/{job}").json["pri"], 77)
-        self.assert_problem(self.get(daemon, path), 404, "NOT_FOUND")
+        ended = self.get(daemon, path)
+        self.assert_problem(ended, 409, "NOT_FOUND")
+        self.assertEqual(ended.json["state"], "ready")
         held = self.reserve(daemon)
         path = f"/reservations/{held['token']}"
         self.assertEqual(self.post(daemon, path + "/bury", {"pri": 5}).json, {"result": "BURIED"})
         self.assertEqual(self.get(daemon, f"/jobs/{job}").json["state"], "buried")
         # A buried job can be reserved by its id.
         held = self.post(daemon, f"/jobs/{job}/reserve").json
+        again = self.ask(daemon, "DELETE", path)
+        self.assert_problem(again, 409, "NOT_FOUND")
+        self.assertEqual(again.json["state"], "reserved")
         self.assertEqual(self.ask(daemon, "DELETE", f"/reservations/{held['token']}").json,
                          {"result": "DELETED"})
+        self.assert_problem(self.ask(daemon, "DELETE", path), 404, "NOT_FOUND")
         self.assert_problem(self.get(daemon, f"/jobs/{job}"), 404, "NOT_FOUND")
         until("the clients to be closed", lambda: self.connections(daemon) == 0)
 
@@ -242,9 +248,9 @@ class Reservations(ApiTest):
         half = self.socket_to(daemon)
         half.sendall(f"POST /api/v1{path}/release HTTP/1.1\r\nHost: localhost\r\nX-Requested-By: t\r\n"
                      "Content-Length: 12\r\n\r\n{".encode())
-        until("the reservation to be in use", lambda: self.get(daemon, path).status == 503)
+        self.assertEqual(self.get(daemon, path).status, 200)
         half.close()
-        until("the reservation to be free", lambda: self.get(daemon, path).status == 200)
+        self.assertEqual(self.get(daemon, path).status, 200)
         self.assertEqual(self.post(daemon, path + "/bury").status, 200)
 
     def test_the_ttr_ends_it(self):
@@ -260,7 +266,7 @@ class Reservations(ApiTest):
         until("the job to be ready again",
               lambda: self.get(daemon, f"/jobs/{job}").json["state"] == "ready")
         until("the reservation to end",
-              lambda: self.get(daemon, f"/reservations/{held['token']}").status == 404)
+              lambda: self.get(daemon, f"/reservations/{held['token']}").status == 409)
         self.assertGreater(self.connections(daemon), 0)  # the connection of the first reservation
         until("the clients to be closed",
               lambda: clock.advance(1) or self.connections(daemon) == 0)
@@ -349,6 +355,14 @@ class Rights(ApiTest):
         job = self.put(daemon, b"1", "mail.a", token="web")
         other = self.put(daemon, b"2", "secret", token="ops")
         self.assert_problem(self.post(daemon, "/tubes/secret/jobs", b"x", token="web"), 403, "DENIED")
+        batch = b'[{"body": "a"}, {"body": "b"}]'
+        self.assert_problem(self.post(daemon, "/tubes/secret/put-batch", batch, token="web"), 403,
+                            "DENIED")
+        self.assert_problem(self.post(daemon, "/tubes/mail.a/put-batch", batch, token="watcher"),
+                            403, "DENIED")
+        self.assert_problem(self.ask(daemon, "DELETE", f"/jobs?ids={job},{other}", token="web"),
+                            403, "DENIED")
+        self.assertEqual(self.get(daemon, "/server", token="ops").json["total-jobs"], 2)
         self.assert_problem(self.get(daemon, "/tubes/mail.a", token="web"), 403, "DENIED")
         self.assert_problem(self.get(daemon, "/settings", token="watcher"), 403, "DENIED")
         # Who may inspect a tube may read its policy, and not change it.
@@ -399,9 +413,7 @@ class Rights(ApiTest):
         half = self.socket_to(daemon)
         half.sendall(f"POST /api/v1/reservations/{held['token']}/touch HTTP/1.1\r\nHost: localhost\r\n"
                      f"Authorization: Bearer {TOKENS['worker']}\r\nX-Requested-By: t\r\n"
-                     "Content-Length: 12\r\n\r\n{".encode())
-        until("the reservation to be in use", lambda: self.get(
-            daemon, f"/reservations/{held['token']}", token="worker").status == 503)
+                     "Content-Length: 13\r\n\r\n{".encode())
         self.rewrite(daemon, http_settings={"http.auth": "token"}, settings=self.settings(
             {"name": "ops", "verbs": ["inspect"], "tokens": ["ops"]}))
         self.assertEqual(self.get(daemon, "/server", token="worker").status, 401)
@@ -410,7 +422,7 @@ class Rights(ApiTest):
                             "NOT_FOUND")
         stream.assert_ends()
         half.sendall(b'"seconds":5}')
-        self.assertIn(b"HTTP/1.1 503", half.recv(4096))
+        self.assertIn(b"HTTP/1.1 401", half.recv(4096))
         self.assert_healthy(daemon)
 
     def test_a_role_for_all(self):

@@ -62,6 +62,18 @@ class HttpApiPage(DaemonTest):
         for answer in (put, kicked):
             self.assertIn(answer, self.named("shell"))
 
+    def test_the_commands_for_many_jobs(self):
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", self.named("batches")], text=True,
+                              timeout=SECONDS, stdin=subprocess.DEVNULL, capture_output=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        put, deleted, touched, ended = map(json.loads, done.stdout.splitlines())
+        self.assertEqual([one["id"] for one in put["results"]], [1, 2, 3])
+        self.assertEqual([one["status"] for one in deleted["results"]], [200, 200, 404])
+        self.assertEqual(touched, {"result": "TOUCHED_ALL", "count": 1})
+        self.assertEqual(ended["results"], [{"id": 3, "status": 200, "result": "DELETED"}])
+        self.assertIn(done.stdout[:80], self.named("batches"))
+
     def test_the_worker_and_its_producer(self):
         worker = self.run_program("worker.py")
         client = self.connect_queue()

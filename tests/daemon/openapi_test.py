@@ -43,6 +43,15 @@ class Description:
             node = target
         return node
 
+    def with_job(self, schema):
+        """A reservation has the members of its job."""
+        schemas = self.document["components"]["schemas"]
+        if schema != schemas["Reserved"]:
+            return schema
+        job = schemas["Job"]
+        return {**schema, "required": schema["required"] + job["required"],
+                "properties": {**job["properties"], **schema["properties"]}}
+
     def operations(self):
         for path, methods in self.document["paths"].items():
             for method, operation in methods.items():
@@ -52,7 +61,7 @@ class Description:
         """Returns sentences about differences between the value and the schema. A member that the
         schema does not name is a difference as well, because a reader of the description would not
         know it."""
-        schema = self.resolve(schema)
+        schema = self.with_job(self.resolve(schema))
         types = schema.get("type", [])
         types = types if isinstance(types, list) else [types]
         if types and not any(has_type(value, name) for name in types):
@@ -158,10 +167,6 @@ class OpenApi(DaemonTest):
         self.assertEqual(response.status, status, body)
         value = json.loads(body)
         schema = self.description.resolve(content[kind]["schema"])
-        if schema == self.description.document["components"]["schemas"]["Reserved"]:
-            job = self.description.document["components"]["schemas"]["Job"]
-            schema = {**schema, "required": schema["required"] + job["required"],
-                      "properties": {**job["properties"], **schema["properties"]}}
         self.assertEqual(self.description.differences(value, schema), [])
         if accept:
             self.assertEqual(kind, accept)
@@ -181,6 +186,13 @@ class OpenApi(DaemonTest):
             response = self.request(daemon, "POST", f"/jobs/{job}/reserve", None,
                                     {"X-Requested-By": "test"})
             return json.loads(response.read())["token"]
+
+        def reserved_jobs():
+            put("batch")
+            put("batch")
+            response = self.request(daemon, "POST", "/tubes/batch/reserve-batch", None,
+                                    {"X-Requested-By": "test"})
+            return json.loads(response.read())
 
         def tagged():
             return put("tags/1", tags="idp:a:9 con:b:2 grp:c aft:d max:3:5 ttl:99")
@@ -216,6 +228,16 @@ class OpenApi(DaemonTest):
             "putJob": [Case(201, raw=b"body", tube="new", pri=1, delay="500ms", ttr=9,
                             tags="idp:k grp:g"),
                        Case(200, raw=b"body", tube="new", tags="idp:k")],
+            "putJobs": [Case(raw=json.dumps([
+                {"body": "a"}, {"body_base64": "/w==", "pri": 1, "delay": "5m", "ttr": 9,
+                                "tags": "idp:k"}, {"body": "", "tags": "idp:k"}]).encode(),
+                             tube="many", pri=5)],
+            "reserveJobs": [lambda: (put("6"), put("6"), Case(201, tube="6", count=2))[2],
+                            Case(204, tube="nothing")],
+            "deleteJobs": [lambda: Case(ids=[put(), 999]), lambda: Case(ids=f"{put()},{put()}")],
+            "deleteReservedJobs": [lambda: Case(token=reserved_jobs()["token"])],
+            "touchReservedJobs": [lambda: Case(token=reserved_jobs()["token"]),
+                                  lambda: Case(token=reserved())],
             "kickTube": [Case(tube="mail"), Case(tube="mail", bound=5, state="buried")],
             "pauseTube": [Case(tube="mail", delay=1), Case(tube="mail", delay=0)],
             "clearTube": [Case(tube="cleared"), Case(tube="cleared", state="ready", bound=3)],
@@ -237,7 +259,8 @@ class OpenApi(DaemonTest):
                         lambda: Case(id=put(), tube="later", pri=1, delay=1)],
             "reprioritizeJob": [lambda: Case(id=put(), pri=3)],
             "reserveJob": [lambda: Case(201, id=put())],
-            "getReservation": [lambda: Case(token=reserved())],
+            "getReservation": [lambda: Case(token=reserved()),
+                               lambda: Case(token=reserved_jobs()["jobs"][1]["token"])],
             "deleteReservation": [lambda: Case(token=reserved())],
             "releaseReservation": [lambda: Case(token=reserved()),
                                    lambda: Case(token=reserved(), pri=1, delay=2)],

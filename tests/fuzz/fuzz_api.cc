@@ -22,6 +22,7 @@
 #include "api/script.h"
 #include "api/target.h"
 #include "base/assert.h"
+#include "commands/authorization.h"
 #include "json/json.h"
 #include "stats/counters.h"
 #include "tests/commands/talk.h"
@@ -114,6 +115,7 @@ class SmallQueue {
     conversation->answers().set_writer(&script);
     std::string input = script.first_input();
     script.on_input([&input](std::string_view line) { input += line; });
+    script.on_look([&](JobId id) { return commands::visible_state(conversation->context(), id); });
     if (operation.kind == api::Kind::put) input.append(body).append("\r\n");
     std::string output;
     // A wait lasts at most kMostWaitSeconds.
@@ -166,7 +168,7 @@ class SmallQueue {
     const std::string_view word = operation.line.substr(0, operation.line.find(' '));
     const auto is_of_operation = [&](std::string_view name) {
       constexpr auto kOfReserve = std::to_array<std::string_view>({"watch", "ignore", "stats-job"});
-      const bool reserves = operation.kind == api::Kind::reserve;
+      const bool reserves = api::reserves_jobs(operation.kind);
       return name == word || (reserves && std::ranges::find(kOfReserve, name) != kOfReserve.end());
     };
     const auto after = counts();
@@ -201,14 +203,17 @@ void request(const Options& options, std::optional<api::Method> method, std::str
   const api::Operation& operation = *routed.operation;
   api::Parameters parameters = std::move(routed.path);
   for (auto& one : target->query) parameters.push_back(std::move(one));
-  if (operation.kind != api::Kind::put && !body.empty()) {
+  if (!api::has_job_body(operation.kind) && !body.empty()) {
     if (const auto problem = api::add_json(body, parameters))
       return TUBED_ASSERT(is_json(api::to_json(*problem)));
   }
+  api::remove_units(parameters);
   SmallQueue queue(options);
   api::ScriptOptions made_with{
       .token = "cafe", .body_bytes = body.size(), .body_as_json = options.body_as_json};
   if (operation.kind == api::Kind::held) made_with.held = {.id = 1, .priority = 7};
+  if (operation.kind == api::Kind::all_held) made_with.held_jobs = {1, 2};
+  if (operation.kind == api::Kind::put_many) made_with.batch = body;
   auto script = api::script_of(operation, std::move(parameters), made_with);
   if (const auto* problem = std::get_if<api::Problem>(&script))
     return TUBED_ASSERT(is_json(api::to_json(*problem)));

@@ -158,10 +158,14 @@ bool HttpCall::may_have(unsigned status) const {
       if (status == 201) return true;
       break;
     case api::Kind::reserve:
+    case api::Kind::reserve_many:
       if (status == 201 || status == 204 || status == 429) return true;
       if (status == 200) return false;
       break;
     case api::Kind::held:
+    case api::Kind::all_held:
+      if (status == 404 || status == 409) return true;
+      break;
     case api::Kind::history:  // of a tube that has none
       if (status == 404) return true;
       break;
@@ -170,6 +174,9 @@ bool HttpCall::may_have(unsigned status) const {
     default:
       break;
   }
+  // Of the jobs of a list each has its own.
+  if (status == 409 && operation.needs_state) return operation.kind != api::Kind::each;
+  if (status == 404 && operation.kind == api::Kind::each) return false;
   if (status == 200 || (status == 429 && !operation.waits.empty())) return true;
   const commands::Command* row = api::command_of(operation);
   if (row == nullptr) return false;

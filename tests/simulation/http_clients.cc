@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "json/json.h"
 #include "tests/simulation/http_call.h"
 #include "text/numbers.h"
 
@@ -104,26 +105,48 @@ class AnyOperations final : public Acting {
       call_.reset();
     }
     if (!chance_.percent(70)) return;
-    HttpRequest request = make();
+    std::vector<std::string> bodies;
+    HttpRequest request = make(bodies);
     const api::Kind kind = request.operation->kind;
-    const std::string body = request.body;
-    call_ = call(std::move(request), [this, kind, body](const HttpAnswer& answer) {
+    call_ = call(std::move(request), [this, kind, bodies](const HttpAnswer& answer) {
       drop_later(call_);
-      take(kind, body, answer);
+      take(kind, bodies, answer);
     });
   }
 
-  void take(api::Kind kind, const std::string& body, const HttpAnswer& answer) {
-    if (kind == api::Kind::reserve && answer.status == 201)
-      Knowledge::add(known_.tokens, member_of(answer.body, "token"));
-    if (kind != api::Kind::put || answer.status != 201) return;
-    const JobId id = leading_number(member_of(answer.body, "id"));
+  void take(api::Kind kind, const std::vector<std::string>& bodies, const HttpAnswer& answer) {
+    if (api::reserves_jobs(kind) && answer.status == 201) {
+      const std::string token = member_of(answer.body, "token");
+      Knowledge::add(known_.tokens, token);
+      for (const json::Json& job : list_in(answer, "jobs"))
+        Knowledge::add(known_.tokens, fmt::format("{}.{}", token, *job.find("id")->number()));
+    }
+    if (kind == api::Kind::put && answer.status == 201)
+      has_put(leading_number(member_of(answer.body, "id")), bodies.front());
+    if (kind != api::Kind::put_many || answer.status != 200) return;
+    const std::vector<json::Json> results = list_in(answer, "results");
+    if (results.size() != bodies.size()) return fail("a job has no result");
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i].find("status")->number() == 201)
+        has_put(*results[i].find("id")->number(), bodies[i]);
+    }
+  }
+
+  // Returns the elements of a member; empty: it has none.
+  static std::vector<json::Json> list_in(const HttpAnswer& answer, std::string_view name) {
+    const auto object = json::Json::parse_document(answer.body);
+    const json::Json* list = object ? object->find(name) : nullptr;
+    return list == nullptr ? std::vector<json::Json>() : *list->elements();
+  }
+
+  void has_put(JobId id, const std::string& body) {
     if (!known_.by_id.emplace(id, body).second) return fail("an id was given twice");
     known_.bodies[body] = id;
     known_.add_recent(id);
   }
 
-  HttpRequest make() {
+  // `bodies`: of the jobs that it puts.
+  HttpRequest make(std::vector<std::string>& bodies) {
     static constexpr std::array<std::string_view, 8> kFrequent = {
         "putJob",    "putJob",
         "reserve",   "reserve",
@@ -148,11 +171,18 @@ class AnyOperations final : public Acting {
     }
     if (chance_.percent(2)) query += query.empty() ? "?unknown=1" : "&unknown=1";
     request.target += query;
-    if (operation->kind == api::Kind::put) {
-      request.body = fmt::format("http {} ", known_.puts++);
-      if (chance_.percent(5)) request.body.append(chance_.below(9000), 'x');
-      known_.bodies.emplace(request.body, 0);
+    if (!api::has_job_body(operation->kind)) return request;
+    const bool is_many = operation->kind == api::Kind::put_many;
+    const std::uint64_t count = is_many ? 1 + chance_.below(4) : 1;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::string body = fmt::format("http {} ", known_.puts++);
+      if (chance_.percent(5)) body.append(chance_.below(9000), 'x');
+      known_.bodies.emplace(body, 0);
+      request.body +=
+          is_many ? fmt::format(R"({}{{"body":"{}"}})", i == 0 ? "[" : ",", body) : body;
+      bodies.push_back(std::move(body));
     }
+    if (is_many) request.body += ']';
     return request;
   }
 
@@ -165,6 +195,7 @@ class AnyOperations final : public Acting {
     if (name == "id")
       return known_.recent.empty() ? "1099511627776"
                                    : fmt::to_string(chance_.one_of(known_.recent));
+    if (name == "ids") return a_value_of("id") + ',' + a_value_of("id");
     if (name == "token") return known_.tokens.empty() ? "none" : chance_.one_of(known_.tokens);
     if (name == "group") return one({"g", "h"});
     if (name == "key") return one({"max-attempts", "dead", "backoff", "keep", "ttl"});
@@ -222,7 +253,8 @@ class HttpLedger final : public Acting {
           drop_later(call_);
           if (!holds(sent)) return;
           if (answer.status == 200) ledger_.deleted(id, world_.now());
-          if (answer.status == 404) fail(fmt::format("job {} was acknowledged", id));
+          if (answer.status == 404 || answer.status == 409)
+            fail(fmt::format("job {} was acknowledged", id));
           // A request that ended with 503 may have run.
           if (answer.status > 200 && answer.status != 503) ledger_.there.insert(id);
         });
@@ -272,8 +304,10 @@ class Leaver final : public Acting {
   }
 
   void reserve() {
-    HttpRequest request{.operation = &operation_named("reserve"),
-                        .target = fmt::format("/tubes/{}/reserve?timeout=50", tube()),
+    const bool is_batch = chance_.percent(30);
+    const std::string_view verb = is_batch ? "reserve-batch" : "reserve";
+    HttpRequest request{.operation = &operation_named(is_batch ? "reserveJobs" : "reserve"),
+                        .target = fmt::format("/tubes/{}/{}?timeout=50", tube(), verb),
                         .waits = true};
     reserve_ = call(std::move(request), [this](const HttpAnswer& answer) {
       drop_later(reserve_);
@@ -317,7 +351,8 @@ class Leaver final : public Acting {
     const bool is_there = left_ || !token_.empty();
     call_left_over_ = call(std::move(request), [this, is_there](const HttpAnswer& answer) {
       drop_later(call_left_over_);
-      if (answer.status == 404 && is_there) fail(fmt::format("job {} has got lost", job_));
+      const bool is_lost = answer.status == 404 || answer.status == 409;
+      if (is_lost && is_there) fail(fmt::format("job {} has got lost", job_));
       if (answer.status == 200) reset();
     });
   }

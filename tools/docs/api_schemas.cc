@@ -147,6 +147,7 @@ constexpr auto kMembers = std::to_array<Member>({
     {"Problem", "parameter", kString, "The name of the wrong parameter, if it is known.", false},
     {"Problem", "leader", kString, "The name of the node that serves clients, if another does.",
      false},
+    {"Problem", "state", kString, "The state of the job, if that is the reason.", false},
     {"Reload", "changed", kNames,
      "The settings that have changed, also because a file that they name has."},
     {"Reload", "needs-restart", kNames, "The settings that differ, and that need a restart."},
@@ -154,6 +155,20 @@ constexpr auto kMembers = std::to_array<Member>({
     {"Reserved", "id", kInteger, "The id of the job."},
     {"Reserved", "body", kString, "The body, if it is UTF-8.", false},
     {"Reserved", "body_base64", kBase64, "The body, if it is not UTF-8.", false},
+    {"ReservedJobs", "token", kString, "The token that names the jobs together."},
+    {"ReservedJobs", "jobs", kArray, "", true, "Reserved"},
+    {"Results", "results", kArray, "", true, "Result"},
+    {"Result", "id", kInteger, "The id of the job.", false},
+    {"Result", "status", kInteger, "The status that a request for this job alone has."},
+    {"Result", "result", kString, "The reply, if it is a success.", false},
+    {"Result", "state", kString, "The state of the job, if it is the reason, or the job was there.",
+     false},
+    {"Result", "pri", kInteger, "The priority of a job that was there, if it is new.", false},
+    {"Result", "type", R"("string", "format": "uri")", "Of a problem, as the members below.",
+     false},
+    {"Result", "title", kString, "The kind of problem.", false},
+    {"Result", "detail", kString, "What is wrong.", false},
+    {"Result", "reply", kString, "The reply of the command.", false},
     {"Settings", "settings", kArray, "", true, "SettingsRow"},
     {"SettingsRow", "key", kString, "The key, or the name of a table."},
     {"SettingsRow", "value", kString, "The value in force, as TOML."},
@@ -290,6 +305,9 @@ constexpr auto kObjects = std::to_array<ObjectRow>({
     {"Problem", "Why the request was refused (RFC 9457)."},
     {"Reload", "The changes of a reload."},
     {"Reserved", "The reservation, with the members of Job if the role of the client has inspect."},
+    {"ReservedJobs", "Reservations of several jobs."},
+    {"Result", "The result of one job."},
+    {"Results", "The results of several jobs."},
     {"Server", "The lines of stats.", add_server},
     {"Settings", "The settings in force."},
     {"SettingsRow", "A setting."},
@@ -329,9 +347,9 @@ Json texts(const std::vector<std::string>& values) {
 Json api_schemas() {
   Json schemas;
   for (const std::string_view name :
-       {"Access", "Body", "Capabilities", "Clients", "Cluster", "Group", "History", "Job", "Jobs",
-        "Policy", "Problem", "Reload", "Reserved", "Server", "Settings", "Times", "Tube",
-        "Tubes"}) {
+       {"Access",  "Body",   "Capabilities", "Clients", "Cluster", "Group",    "History",
+        "Job",     "Jobs",   "Policy",       "Problem", "Reload",  "Reserved", "ReservedJobs",
+        "Results", "Server", "Settings",     "Times",   "Tube",    "Tubes"}) {
     schemas[name] = name == "Capabilities"
                         ? Json{{"type", "array"}, {"items", {{"type", "string"}}}}
                         : schema_of(name);

@@ -65,6 +65,9 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"getHistory", "tube", "A tube instead of the server."},
     {"getHistory", "span",
      "The last hour or the last day. Of a tube, and of the day, there is one point a minute."},
+    {"deleteJobs", "ids", "The ids of the jobs; in the query with commas between."},
+    {"reserveJobs", "count",
+     "How many jobs at most. Their bodies are at most limits.output_bytes, or one body."},
     {"", "tube", "The name of the tube; a slash in it is escaped as %2F."},
     {"", "id", "The id of the job."},
     {"", "token", "The token of the reservation."},
@@ -122,6 +125,15 @@ constexpr auto kSuccesses = std::to_array<Success>({
     {"reserve", "Reserved", "The job, and the token of its reservation.", 201},
     {"reserve", "", "No job came in time.", 204, ""},
     {"reserveJob", "Reserved", "The job, and the token of its reservation.", 201},
+    {"reserveJobs", "ReservedJobs", "The jobs, each with a token, and the token of all.", 201},
+    {"reserveJobs", "", "No job came in time.", 204, ""},
+    {"putJobs", "Results",
+     "The result of each job, in their order. If all are refused for the same reason, that problem "
+     "is the answer."},
+    {"deleteJobs", "Results",
+     "The result of each job, in their order. A job that does not exist has the status 404, and a "
+     "job that a client holds 409."},
+    {"deleteReservedJobs", "Results", "The result of each job."},
 });
 
 std::string_view meaning_of(const Operation& operation, std::string_view name) {
@@ -141,7 +153,8 @@ std::string plain_type_of(const Operation& operation, std::string_view name) {
   if (name == operation.waits) return fmt::format("integer from 0 to {}", api::kMostWaitSeconds);
   if (name == "key") return "key of a policy";
   if (name == "value") return "value of the key";
-  if (name == "token") return "32 hexadecimal digits";
+  if (name == "token") return "32 hexadecimal digits, and of a job of several . and its id";
+  if (name == "ids") return "1 to 1,000 ids";
   if (name == "order") return "one of: asc desc";
   if (name == "span") return "one of: hour day";
   if (name == "q") return "text of 1 to 200 bytes";
@@ -208,6 +221,8 @@ constexpr auto kTypeSchemas = std::to_array<TypeSchema>({
     {"value of the key", R"({"type": ["string", "integer"]})"},
     {"tube name", R"({"type": "string", "minLength": 1, "maxLength": 200,
                       "pattern": "^[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]*$"})"},
+    {"1,000 ids", R"({"type": ["array", "string"], "items": {"type": "integer", "minimum": 0},
+                       "minItems": 1, "maxItems": 1000, "pattern": "^[0-9]+(,[0-9]+)*$"})"},
     {"", R"({"type": "string"})"},
 });
 
@@ -262,6 +277,18 @@ bool may_wait(const Operation& operation) {
   return !operation.waits.empty();
 }
 
+// Requests that name one job itself.
+bool needs_state(const Operation& operation) {
+  return operation.needs_state && !api::is_of_reservation(operation.kind) &&
+         operation.kind != Kind::each;
+}
+bool is_of_reservation(const Operation& operation) {
+  return api::is_of_reservation(operation.kind);
+}
+bool reserves_jobs(const Operation& operation) {
+  return api::reserves_jobs(operation.kind);
+}
+
 // A problem that is not a reply of the command.
 struct RequestProblem {
   unsigned status;
@@ -284,23 +311,29 @@ constexpr auto kRequestProblems = std::to_array<RequestProblem>({
     {503, "", "The server is a node of a cluster and does not serve clients."},
     {507, "OUT_OF_MEMORY", "The role has as many connections as it may.", true,
      [](const Operation& operation) {
-       return !operation.line.empty() && operation.kind != Kind::held;
+       return !operation.line.empty() && !is_of_reservation(operation);
      }},
     {413, "", "The body is longer than 16 KiB.", true,
      [](const Operation& operation) {
-       return is_change(operation) && operation.kind != Kind::put;
+       return is_change(operation) && !has_job_body(operation.kind);
      }},
+    {413, "", "The body is longer than 1,024 KiB.", false, has_kind<Kind::put_many>},
     {411, "", "The request has no Content-Length.", false, has_kind<Kind::put>},
     {413, "JOB_TOO_BIG", "The body exceeds limits.job_bytes.", false, has_kind<Kind::put>},
-    {404, "NOT_FOUND", "There is no such reservation, or it has ended.", false,
-     has_kind<Kind::held>},
-    {503, "", "Too many jobs are reserved over HTTP.", false, has_kind<Kind::reserve>},
+    {404, "NOT_FOUND", "There is no such reservation, or its job no longer exists.", false,
+     is_of_reservation},
+    {409, "NOT_FOUND", "The reservation has ended. `state` is the state of the job.", false,
+     is_of_reservation},
+    {404, "NOT_FOUND", "There is no such job.", false, needs_state},
+    {409, "NOT_FOUND",
+     "Another client holds the job, or the command is not for a job in its state, which is "
+     "`state`.",
+     false, needs_state},
+    {503, "", "Too many jobs are reserved over HTTP.", false, reserves_jobs},
     {429, "", "As many requests of the role wait as its share allows.", false, may_wait},
     {503, "", "Too many requests wait.", false, may_wait},
     {507, "OUT_OF_MEMORY", "It would be one tube or watch too many.", false,
-     [](const Operation& operation) {
-       return operation.kind == Kind::reserve && may_wait(operation);
-     }},
+     [](const Operation& operation) { return reserves_jobs(operation) && may_wait(operation); }},
     {503, "", "Too many streams are open.", false, has_kind<Kind::events>},
     {404, "", "The server is in no cluster.", false, has_kind<Kind::cluster>},
     {404, "NOT_FOUND", "There is no such tube, and it has no history.", false,
@@ -386,7 +419,7 @@ std::string sentence_on_access(const Operation& operation) {
 }
 
 std::vector<ParameterText> parameters_of_page(const Operation& operation) {
-  const bool in_body = operation.method != Method::get && operation.kind != Kind::put;
+  const bool in_body = operation.method != Method::get && !has_job_body(operation.kind);
   std::vector<ParameterText> texts;
   for (const api::Parameter& parameter : api::parameters_of(operation)) {
     ParameterText text{.parameter = parameter,
@@ -425,6 +458,7 @@ std::vector<AnswerText> answers_of_page(const Operation& operation) {
       const api::ReplyProblem* problem = find_problem(operation, word_of(reply.reply));
       // The server ends the body of a put itself.
       if (problem == nullptr || problem->word == protocol::word::kExpectedCrlf) continue;
+      if (operation.needs_state && problem->word == protocol::word::kNotFound) continue;
       add_problem(problem->status, reply.reply, reply.meaning, problems);
     }
   }

@@ -46,12 +46,36 @@ Json parameters(const Operation& operation) {
   return Json::array(std::move(list));
 }
 
+// The body of putJobs.
+constexpr std::string_view kJobs = R"({
+  "type": "array",
+  "minItems": 1,
+  "maxItems": 1000,
+  "items": {
+    "type": "object",
+    "additionalProperties": false,
+    "properties": {
+      "body": {"type": "string", "description": "The body of the job; or body_base64."},
+      "body_base64": {"type": "string", "contentEncoding": "base64"},
+      "pri": {"type": "integer", "minimum": 0, "maximum": 4294967295},
+      "delay": {"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+(ms|s|m|h|d)?$"},
+      "ttr": {"type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+(ms|s|m|h|d)?$"},
+      "tags": {"type": "string"}
+    }
+  }
+})";
+
 // Null: the request has no body.
 Json request_body(const Operation& operation) {
   if (operation.kind == Kind::put) {
     return {{"description", "The body of the job, as it is."},
             {"required", true},
             {"content", {{"application/octet-stream", {{"schema", Json::object()}}}}}};
+  }
+  if (operation.kind == Kind::put_many) {
+    return {{"description", "The jobs."},
+            {"required", true},
+            {"content", {{kJsonType, {{"schema", *Json::parse_document(kJobs)}}}}}};
   }
   Json properties;
   std::vector<std::string> required;
@@ -179,6 +203,7 @@ constexpr auto kExampleValues =
                                                                   {"group", "batch"},
                                                                   {"key", "max-attempts"},
                                                                   {"token", "$token"},
+                                                                  {"ids", "[7, 8]"},
                                                                   {"state", "ready"}});
 
 // Of curl, with the parameters that have to be given.
@@ -190,8 +215,8 @@ std::string example(const Operation& operation) {
     const std::string_view name = text.parameter.name;
     const auto* const row =
         std::ranges::find(kExampleValues, name, [](const auto& value) { return value.first; });
-    const bool is_number = row == kExampleValues.end();
-    const std::string value(is_number ? "7" : row->second);
+    const bool is_number = row == kExampleValues.end() || name == "ids";
+    const std::string value(row == kExampleValues.end() ? "7" : row->second);
     if (text.place == Place::path) {
       const std::string place = fmt::format("{{{}}}", name);
       path.replace(path.find(place), place.size(), value);
@@ -205,10 +230,12 @@ std::string example(const Operation& operation) {
     line += " -H 'X-Requested-By: curl'";
     if (operation.kind == Kind::put) {
       line += " --data-binary 'to: ada'";
+    } else if (operation.kind == Kind::put_many) {
+      line += " --json '[{\"body\": \"to: ada\"}, {\"body\": \"to: bob\", \"delay\": \"5m\"}]'";
     } else if (!body.empty()) {
       line += fmt::format(" --json '{{{}}}'", body);
     }
-    const bool is_post_with_data = operation.kind == Kind::put || !body.empty();
+    const bool is_post_with_data = has_job_body(operation.kind) || !body.empty();
     if (operation.method != Method::post || !is_post_with_data)
       line += fmt::format(" -X {}", name_of(operation.method));
   }

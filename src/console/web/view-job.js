@@ -274,7 +274,7 @@ export class JobView {
 
   #heldError(error) {
     toastError(error, this.title);
-    if (error instanceof ApiError && error.status === 404) dropHold(this.id);
+    if (error instanceof ApiError && [404, 409].includes(error.status)) dropHold(this.id);
     this.refresh();
   }
 
