@@ -130,10 +130,10 @@ def clone():
 
 
 Machine = collections.namedtuple("Machine", "name network scene parts")
-# Parts of pages: (page, the heading at which it begins, that at which it ends).
+# Parts of pages: (page, the heading at which it begins, that at which it ends). The commands that docs/installing.md
+# has for a package from the sources are those of README.md, as tools/check-docs checks.
 MACHINES = [Machine(*row) for row in (
     ("clone", True, clone, [("docs/console.md", None, "Enable it in the service"), ("README.md", None, None)]),
-    ("installing-from-sources", True, clone, [("docs/installing.md", None, "Elsewhere")]),
     ("installing-elsewhere", True, clone, [("docs/installing.md", "Elsewhere", "Files and addresses")]),
     ("installing", False, service, [("docs/installing.md", "Files and addresses", "Coming from beanstalkd's package")]),
     ("installing-for-beanstalkd", False, debians_beanstalkd,
