@@ -187,7 +187,7 @@ class Shell:
     def __init__(self):
         orders, self.orders = os.pipe()
         self.answers, answers = os.pipe()
-        self.output = open("/tmp/pages.output", "w+b")  # pylint: disable=consider-using-with
+        self.output = open("/payload.progress.shell", "w+b")  # pylint: disable=consider-using-with
         self.process = subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", f"exec 3<&{orders} 4>&{answers}; {self.LOOP}"],
             stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT, pass_fds=(orders, answers))
@@ -216,11 +216,11 @@ class Shell:
         if not SERVES.fullmatch(last):
             return self.paste(text)
         self.stop_server()
-        self.server = int(self.paste("\n".join([*first, f"{last} >/tmp/pages.server 2>&1 &", "echo $!"])).split()[-1])
+        self.server = int(self.paste("\n".join([*first, f"{last} >/payload.progress.server 2>&1 &", "echo $!"])).split()[-1])
         port = int((re.findall(r"-l \S+:(\d+)", last) or ["11300"])[0])
         until(last, lambda: listens(port) or not self.is_served(), SECONDS)
         if not self.is_served():
-            raise Failure(pathlib.Path("/tmp/pages.server").read_text(encoding="utf-8")[-5000:])
+            raise Failure(pathlib.Path("/payload.progress.server").read_text(encoding="utf-8")[-5000:])
         return ""
 
     def is_served(self):
