@@ -25,8 +25,8 @@ OTHERS = {
 }
 SHELL = ("sh", "console")
 COMMAND = re.compile(
-    r"(?:\$ )?(?:sudo )?(?:(?:\./|\w+/)*tools/\w+|apt-get|beanstalkd|cmake|curl|dnf|dpkg|journalctl|kill|runuser|ssh|systemctl"
-    r"|tubectl|tubed)(?: |$)")
+    r"(?:\$ )?(?:sudo )?(?:(?:\./|\w+/)*tools/\w+|apt-get|beanstalkd|cmake|curl|dnf|dpkg|journalctl|kill|runuser|ssh"
+    r"|systemctl|tubectl|tubed)(?: |$)")
 FENCE = re.compile(r"^```(.*)\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 
 

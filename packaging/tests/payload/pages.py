@@ -28,8 +28,8 @@ SECONDS = 3600  # a build on a slow machine
 WORK = pathlib.Path.home() / "operator"
 BEANSTALKD = ("beanstalkd.socket", "beanstalkd.service")
 # The last command of a block that goes on until it is stopped.
-SERVES = re.compile(r"(?:tools/run|tubed|beanstalkd)(?: (?!.*--(?:backup|check|cluster-|drain|dump|print-config|salvage|"
-                    r"version)).*)?")
+SERVES = re.compile(r"(?:tools/run|tubed|beanstalkd)"
+                    r"(?: (?!.*--(?:backup|check|cluster-|drain|dump|print-config|salvage|version)).*)?")
 
 
 # --- Scenes: what the reader of a page has
@@ -141,7 +141,8 @@ MACHINES = [Machine(*row) for row in (
     ("migrating", False, program_and_debians_beanstalkd,
      [("docs/migrating-from-beanstalkd.md", None, "Moving without a stop")]),
     ("migrating-without-a-stop", False, two_servers,
-     [("docs/migrating-from-beanstalkd.md", "Moving without a stop", None), ("docs/migrating-from-forks.md", None, None)]),
+     [("docs/migrating-from-beanstalkd.md", "Moving without a stop", None),
+      ("docs/migrating-from-forks.md", None, None)]),
     ("downgrade", False, service_with_a_policy_and_a_beanstalkd, [("docs/downgrade.md", None, None)]),
     ("security", False, service_with_events_in_its_log, [("docs/security.md", None, None)]),
     ("console", False, service, [("docs/console.md", "Enable it in the service", None)]),
@@ -216,7 +217,8 @@ class Shell:
         if not SERVES.fullmatch(last):
             return self.paste(text)
         self.stop_server()
-        self.server = int(self.paste("\n".join([*first, f"{last} >/payload.progress.server 2>&1 &", "echo $!"])).split()[-1])
+        last_in_background = f"{last} >/payload.progress.server 2>&1 &"
+        self.server = int(self.paste("\n".join([*first, last_in_background, "echo $!"])).split()[-1])
         port = int((re.findall(r"-l \S+:(\d+)", last) or ["11300"])[0])
         until(last, lambda: listens(port) or not self.is_served(), SECONDS)
         if not self.is_served():
