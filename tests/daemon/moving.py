@@ -54,12 +54,21 @@ class RetryingClients:
                 self.over.wait(0.01)
         return None
 
+    def put(self, client, body):
+        """Returns False if the server drains."""
+        client.send(b"put 0 0 100 %d\r\n%s\r\n" % (len(body), body))
+        word = client.line().split()[0]
+        assert word in ("INSERTED", "DRAINING"), word
+        return word == "INSERTED"
+
     def produce(self, number):
         client, count = self.connect(), 0
         while client and not self.over.is_set():
             body = b"%d-%d" % (number, count)
             try:
-                client.put(body)
+                if not self.put(client, body):
+                    self.over.wait(0.01)
+                    continue
             except (OSError, AssertionError) as error:
                 client.close()
                 if not is_lost(error):

@@ -20,8 +20,8 @@ CMAKE = """#!/bin/sh
 [ "$1" = --build ] || exit 0
 for word; do
   case $word in
-    tubed) mkdir -p build/release/src && ln -s "$TUBED" build/release/src/tubed ;;
-    tubectl) mkdir -p build/release/src/tubectl && ln -s "$TUBECTL" build/release/src/tubectl ;;
+    tubed) mkdir -p build/run/src && ln -s "$TUBED" build/run/src/tubed ;;
+    tubectl) mkdir -p build/run/src/tubectl && ln -s "$TUBECTL" build/run/src/tubectl ;;
   esac
 done
 """
@@ -56,7 +56,7 @@ class QuickStart(TubectlTest):
         done = subprocess.run(["bash", "-c", script], env=variables, text=True, timeout=SECONDS,
                               capture_output=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(done.stdout.split("\n"), [f"{self.root}/build/release/src/tubed", "1",
+        self.assertEqual(done.stdout.split("\n"), [f"{self.root}/build/run/src/tubed", "1",
                                                    "to: ada", "7", ""])
 
 

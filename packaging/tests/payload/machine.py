@@ -43,7 +43,7 @@ def commands_of_the_page(mark, release):
     """The commands after <!-- run: MARK --> in installing.md, for a root that has neither curl nor a
     network: the address of the page is the directory `release`."""
     page = pathlib.Path("installing.md").read_text(encoding="utf-8")
-    lines = re.search(rf"<!-- run: {mark} -->\n```sh\n(.*?)^```$", page, re.M | re.S)[1]
+    lines = re.search(rf"<!-- run: {mark} -->\n```text\n(.*?)^```$", page, re.M | re.S)[1]
     equal(lines.count(PUBLISHED), 2)
     lines = re.sub(rf"curl -fsSo (\S+) {PUBLISHED}/(\S+)", rf"cp {release}/\2 \1", lines)
     return lines.replace(PUBLISHED, f"file://{release}")
