@@ -26,8 +26,7 @@ void Bridge::run(Side& side, Readiness ready) {
   const bool both = ready.half_closed || ready.broken;
   const bool taken = !(ready.readable || both) || pass(side, other);
   const bool given = !(ready.writable || both) || pass(other, side);
-  if (!taken || !given || broken_ || (outer_.output_ended && inner_.output_ended))
-    return ended_();
+  if (!taken || !given || broken_ || (outer_.output_ended && inner_.output_ended)) return ended_();
   if (outer_.output_ended) linger_.arm(kLinger);
   update_interest();
 }
