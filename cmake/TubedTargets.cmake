@@ -50,7 +50,7 @@ function(tubed_small target)
   endif()
 endfunction()
 
-# Together these save a quarter of the time: the headers of other libraries that most folders include are precompiled,
+# Together these save a tenth of the time: the headers of other libraries that most folders include are precompiled,
 # and the compiler's collection of garbage waits until 512 MiB are in use.
 if(TUBED_QUICK_COMPILE)
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-expand=500>
