@@ -17,12 +17,14 @@ constexpr std::int64_t kMillion = 1'000'000;
 }  // namespace
 
 struct Machine::Process {
-  commands::Service service{Limits{},
-                            commands::test_identity(),
-                            {.cpu_times = [] { return stats::CpuTimes{}; },
-                             .resident_bytes = [] { return std::uint64_t{1}; },
-                             .open_descriptors = [] { return std::uint64_t{1}; },
-                             .descriptor_limit = [] { return std::uint64_t{1024}; }}};
+  explicit Process(std::uint32_t job_bytes)
+      : service(Limits{.job_bytes = job_bytes}, commands::test_identity(),
+                {.cpu_times = [] { return stats::CpuTimes{}; },
+                 .resident_bytes = [] { return std::uint64_t{1}; },
+                 .open_descriptors = [] { return std::uint64_t{1}; },
+                 .descriptor_limit = [] { return std::uint64_t{1024}; }}) {}
+
+  commands::Service service;
   std::unique_ptr<journal::Journal> journal;
   std::unique_ptr<cluster::Node> node;
   std::unique_ptr<cluster::Replica> replica;
@@ -242,7 +244,7 @@ bool Machine::boot(unsigned seed) {
 }
 
 Result<void> Machine::start_process(unsigned seed) {
-  process_ = std::make_unique<Process>();
+  process_ = std::make_unique<Process>(options_.job_bytes);
   engine::Engine& engine = process_->service.engine();
   engine::Replay replay(engine, Time());
   journal::Restorer restorer(replay);

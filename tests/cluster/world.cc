@@ -22,18 +22,6 @@ constexpr int kMostIdleTicks = 100;
 constexpr cluster::Level kAnyLevel = UINT16_MAX;
 constexpr std::int64_t kFirstWall = 1'700'000'000;
 
-// Returns the lines without bodies.
-std::string brief(const std::string& bytes) {
-  std::string brief;
-  for (std::size_t begin = 0; begin < bytes.size();) {
-    const std::size_t end = std::min(bytes.find("\r\n", begin), bytes.size());
-    const std::string line = bytes.substr(begin, end - begin);
-    brief += (line.starts_with("c") ? line.substr(0, line.find('x')) : line) + "; ";
-    begin = end + 2;
-  }
-  return brief;
-}
-
 }  // namespace
 
 LifeCounts& LifeCounts::operator+=(const LifeCounts& other) {
@@ -52,6 +40,7 @@ LifeCounts& LifeCounts::operator+=(const LifeCounts& other) {
   wipes += other.wipes;
   joins += other.joins;
   rises += other.rises;
+  sent_bytes += other.sent_bytes;
   return *this;
 }
 
@@ -424,50 +413,6 @@ void World::began_serving(NodeId id) {
   });
 }
 
-// --- The net
-
-void World::send(NodeId from, NodeId to, std::string frame) {
-  Link& link = links_[{from - 1, to - 1}];
-  if (link.cut_until > now_) return;
-  Duration delay = below(100) == 0 ? some_time(1ms, 30ms) : some_time(50us, 500us);
-  link.last_arrival = std::max(link.last_arrival, now_ + delay);
-  at(link.last_arrival, [this, to, from, resets = link.resets, life = node_of(to).machine->life(),
-                         frame = std::make_shared<const std::string>(std::move(frame))] {
-    const Link& arrived = links_[{from - 1, to - 1}];
-    if (arrived.resets != resets || arrived.cut_until > now_) return;
-    if (node_of(to).machine->life() != life) return;
-    on_node(to - 1, [this, to, frame] { node_of(to).machine->receive(*frame); });
-  });
-}
-
-// Returns a node that has led in a later term than this node's; 0: none.
-NodeId World::later_leader(NodeId id) {
-  if (leaders_.empty() || leaders_.rbegin()->first <= node_of(id).machine->node().term()) return 0;
-  return leaders_.rbegin()->second;
-}
-
-void World::reply(NodeId from, ClientId client, std::string bytes) {
-  if (const NodeId other = later_leader(from); other != 0)
-    problem("node " + text(from) + " replies while node " + text(other) + " leads");
-  Client& to = clients_[client];
-  if (!to.connected || to.node != from - 1) return;
-  to.last_reply = std::max(to.last_reply, now_ + some_time(50us, 300us));
-  at(to.last_reply, [this, client, connection = to.connection, released = now_,
-                     ahead = node_of(from).machine->ahead(), bytes = std::move(bytes)] {
-    Client& arrived = clients_[client];
-    if (!arrived.connected || arrived.connection != connection) return;
-    if (nature_.trace) remember("client " + text(client) + " <- " + brief(bytes));
-    arrived.self.receive(bytes, {.released = released, .arrived = now_, .ahead = ahead});
-  });
-}
-
-void World::disconnected(NodeId from, ClientId client) {
-  Client& lost = clients_[client];
-  if (!lost.connected || lost.node != from - 1) return;
-  lost.connected = false;
-  lost.self.disconnected(false);
-}
-
 // --- Clients
 
 void World::schedule_client(std::size_t client) {
@@ -497,16 +442,17 @@ void World::client_acts(std::size_t index) {
   const std::size_t node = client.node;
   const bool asks = now_ < asking_until_;
   // A client without an answer tries another node after a while.
-  if (!asks && below(client.self.unanswered() > 0 ? 100 : 400) == 0) {
+  if (!asks && nature_.habits.put_bytes == 0 &&
+      below(client.self.unanswered() > 0 ? 100 : 400) == 0) {
     client.connected = false;
     const bool alive = nodes_[node].machine->running() && nodes_[node].machine->serves();
     client.self.disconnected(alive);
     on_node(node, [this, node, id] { nodes_[node].machine->hang_up(id); });
     return;
   }
-  if (client.self.unanswered() > 20) return;
+  if (client.self.unanswered() > (nature_.habits.put_bytes > 0 ? 0 : 20)) return;
   const std::string bytes = asks ? client.self.questions(now_) : client.self.commands(now_);
-  if (nature_.trace) remember("client " + text(index) + " -> " + brief(bytes));
+  if (nature_.trace) remember("client " + text(index) + " -> " + brief_text(bytes));
   client.last_commands = std::max(client.last_commands, now_ + some_time(50us, 300us));
   at(client.last_commands,
      [this, node, id, index, connection = client.connection, life = client.life, bytes] {

@@ -56,6 +56,7 @@ struct Nature {
   double wipes = 0;                // of the disks of one machine, often as it becomes a voter
   std::uint64_t crash_steps = 0;   // >0: a crash happens during a disk operation
   std::int64_t rate_skew = 2'000;  // parts per million
+  std::uint64_t uplink = 0;        // of each machine, in bytes per second; 0: not limited
   Duration wall_skew = std::chrono::milliseconds(100);
   bool trace = false;  // the story includes what clients send and receive, and all facts
   MachineOptions machine;
@@ -89,9 +90,13 @@ struct LifeCounts {
   std::uint64_t wipes = 0;
   std::uint64_t joins = 0;  // machines without a state
   std::uint64_t rises = 0;  // of the level in use, on any node
+  std::uint64_t sent_bytes = 0;  // by nodes to nodes
 
   LifeCounts& operator+=(const LifeCounts& other);
 };
+
+// Returns the lines of commands or replies, without bodies.
+std::string brief_text(const std::string& bytes);
 
 class World final : public MachineHost {
  public:
@@ -122,6 +127,7 @@ class World final : public MachineHost {
     int idle_ticks = 0;               // consecutive ticks after which the next was due at once
     Time paused_until;
     Time stalled_until;
+    Time uplink_free;  // when it has sent everything
     bool has_time = false;  // it has heard the cluster time before it led
     bool fetching = false;
     cluster::Level level = 0;  // in use, as last seen
@@ -140,6 +146,7 @@ class World final : public MachineHost {
   // MachineHost.
   Time now() const override { return now_; }
   void send(NodeId from, NodeId to, std::string frame) override;
+  Time departure(NodeId from, std::size_t bytes);
   void reply(NodeId from, ClientId client, std::string bytes) override;
   void disconnected(NodeId from, ClientId client) override;
   void began_serving(NodeId node) override;
