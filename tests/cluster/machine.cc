@@ -267,6 +267,7 @@ Result<void> Machine::start_process(unsigned seed) {
   options.kept_entries = options_.kept_entries;
   options.kept_bytes = options_.kept_bytes;
   options.in_flight_bytes = options_.in_flight_bytes;
+  options.part_bytes = options_.part_bytes;
   options.log = raft_options(0);  // the node sets the identity
   process_->node = TRY(cluster::Node::open(raft_disk_, *this, options, base));
   process_->replica = std::make_unique<cluster::Replica>(

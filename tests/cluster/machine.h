@@ -70,9 +70,10 @@ struct MachineOptions {
   Index kept_entries = 64;
   std::uint64_t kept_bytes = 64 << 20;
   std::uint64_t in_flight_bytes = 16 << 20;
+  std::uint32_t part_bytes = 128 << 10;
   std::uint64_t raft_log_bytes = 1 << 30;
   Duration journal_sync = std::chrono::milliseconds(200);
-  std::uint32_t job_bytes = 65'535;  // limits.job_bytes
+  std::uint32_t job_bytes = 65'535;                      // limits.job_bytes
   cluster::Level level = cluster::kFeatureLevel;         // the highest that the program knows
   cluster::Level founding_level = cluster::kFirstLevel;  // in use at the beginning
 };

@@ -41,4 +41,32 @@ TEST_CASE("before level 3, load on a narrow link keeps signs of life from the fo
   CHECK(world.counts().leaders > 1);
 }
 
+// Each row of this table once had no put answered and one election after the other.
+TEST_CASE("load on a narrow link slows puts down, and brings about no election") {
+  struct Row {
+    std::size_t clients;
+    std::uint32_t body_bytes;
+    std::uint64_t mbit;
+    Duration timeout;
+  };
+  for (const Row& row :
+       {Row{1, 8 << 20, 100, 300ms}, Row{8, 1 << 20, 100, 300ms}, Row{16, 256 << 10, 100, 300ms},
+        Row{30, 64'000, 20, 300ms}, Row{4, 8 << 20, 100, 1s}}) {
+    Nature nature = producers(row.clients, row.body_bytes, row.mbit * kMbit);
+    nature.machine.founding_level = cluster::kFeatureLevel;
+    nature.machine.election_timeout = row.timeout;
+    World world(nature);
+    if (world.live()) FAIL(world.story());
+    const LifeCounts& counts = world.counts();
+    const double capacity = std::chrono::duration<double>(counts.loaded).count() *
+                            static_cast<double>(row.mbit * kMbit);
+    const double used = 2.0 * static_cast<double>(counts.loaded_puts * row.body_bytes) / capacity;
+    std::printf("%2zu x %7u bytes at %3llu Mbit: %llu puts, %.0f %% of the uplink\n", row.clients,
+                row.body_bytes, static_cast<unsigned long long>(row.mbit),
+                static_cast<unsigned long long>(counts.loaded_puts), 100 * used);
+    CHECK(counts.leaders == 1);
+    CHECK(used > 0.8);
+  }
+}
+
 }  // namespace tubed::cluster_test

@@ -41,6 +41,8 @@ LifeCounts& LifeCounts::operator+=(const LifeCounts& other) {
   joins += other.joins;
   rises += other.rises;
   sent_bytes += other.sent_bytes;
+  loaded_puts += other.loaded_puts;
+  loaded += other.loaded;
   return *this;
 }
 
@@ -81,6 +83,7 @@ Nature some_nature(std::uint64_t seed) {
     nature.wipes = 3;
     nature.member_changes = 30;
   }
+  if (one_in(3)) nature.machine.part_bytes = 256;
   if (one_in(3)) {  // the machines are upgraded in turn
     for (std::size_t node = 0; node < nature.nodes; ++node) {
       nature.levels.push_back(static_cast<cluster::Level>(1 + random() % 3));
@@ -92,6 +95,12 @@ Nature some_nature(std::uint64_t seed) {
         nature.upgrades.push_back({.at = at, .node = node, .level = level});
       }
     }
+  } else if (one_in(4)) {  // narrow uplinks
+    nature.uplink = 100'000 * (1 + random() % 4);
+    nature.machine.founding_level = cluster::kFeatureLevel;
+    nature.machine.part_bytes = 1024;
+    nature.habits.body_bytes = one_in(2) ? 30'000 : 3'000;
+    nature.habits.pipelined = 3;
   }
   return nature;
 }
@@ -402,6 +411,7 @@ void World::compare(std::size_t index) {
 
 void World::began_serving(NodeId id) {
   remember("node " + text(id) + " serves");
+  first_service_ = std::min(first_service_, now_);
   // A node that was paused may not know of a later leader. Without a lease it sends nothing.
   if (later_leader(id) != 0) return;
   checker_.leader_serves(now_);
@@ -520,7 +530,10 @@ void World::check_end() {
   }
   // The clients fall silent, and everything is applied everywhere.
   silent_ = true;
-  const Time end = now_ + kConvergence;
+  counts_.loaded_puts = checker_.inserted_count();
+  counts_.loaded = now_ - first_service_;
+  // A narrow link may need as long as the life for what a node lacks.
+  const Time end = now_ + kConvergence + (nature_.uplink > 0 ? 2 * nature_.length : Duration());
   while (!problem_ && now_ < end && !all_agree()) {
     change_members();  // until all are voters
     run_until(now_ + 50ms);

@@ -9,6 +9,8 @@
 //  - what clients may rely on (checker.h);
 //  - the queue of a node matches the committed facts (the twin); this and the engine's invariants
 //    are checked now and then;
+//  - a follower that has returned the time of a leader's frame begins no election for an election
+//    timeout after that time;
 //  - a node does not tick all the time;
 //  - a leader that has heard the cluster time sets it no later than earlier leaders did;
 //  - no node invites a voter that has lost its disks to take part again: it has forgotten its
@@ -88,9 +90,11 @@ struct LifeCounts {
   std::uint64_t member_changes = 0;
   std::uint64_t hand_overs = 0;
   std::uint64_t wipes = 0;
-  std::uint64_t joins = 0;  // machines without a state
-  std::uint64_t rises = 0;  // of the level in use, on any node
-  std::uint64_t sent_bytes = 0;  // by nodes to nodes
+  std::uint64_t joins = 0;        // machines without a state
+  std::uint64_t rises = 0;        // of the level in use, on any node
+  std::uint64_t sent_bytes = 0;   // by nodes to nodes
+  std::uint64_t loaded_puts = 0;  // before the clients fell silent
+  Duration loaded{};              // from the first service to the silence
 
   LifeCounts& operator+=(const LifeCounts& other);
 };
@@ -127,7 +131,7 @@ class World final : public MachineHost {
     int idle_ticks = 0;               // consecutive ticks after which the next was due at once
     Time paused_until;
     Time stalled_until;
-    Time uplink_free;  // when it has sent everything
+    Time uplink_free;       // when it has sent everything
     bool has_time = false;  // it has heard the cluster time before it led
     bool fetching = false;
     cluster::Level level = 0;  // in use, as last seen
@@ -177,6 +181,7 @@ class World final : public MachineHost {
   void check_node(std::size_t node);
   void check_time(std::size_t node);
   void check_level(std::size_t node);
+  void check_answer(NodeId from, NodeId to, const std::string& frame);
   cluster::Level lowest_level() const;
   void remember_facts(Index index, const cluster::Entry& entry);
   void compare(std::size_t node);
@@ -217,6 +222,7 @@ class World final : public MachineHost {
     std::uint64_t resets = 0;
   };
   std::map<std::pair<std::size_t, std::size_t>, Link> links_;
+  Time first_service_ = kNever;
   bool faults_ended_ = false;
   bool silent_ = false;  // clients send nothing further
   Time asking_until_;    // clients change nothing until then
