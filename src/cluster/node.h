@@ -80,6 +80,10 @@ class NodeHost {
   virtual void raft_log_full(bool full, const std::string& reason) = 0;
   // True if the journal has no room for further jobs.
   virtual bool journal_full() const { return false; }
+  // Appends to this follower took longer than half an election timeout: how many were acknowledged
+  // since the last call, and the longest time.
+  virtual void appends_were_slow(NodeId /*follower*/, std::uint64_t /*count*/,
+                                 Duration /*longest*/) {}
   // Returns the highest level that this other member knows; 0: it is not connected.
   virtual Level level_of(NodeId /*member*/) const { return 0; }
 
@@ -214,8 +218,12 @@ class Node final : private RaftLogHost {
   bool congested(std::uint64_t waiting = 0) const {
     return log_->unstored_bytes() > options_.unstored_bytes || links_are_congested(waiting);
   }
+  // True if appends to this follower wait: a message that is sent now overtakes them.
+  bool has_waiting_entries(NodeId follower) const;
   // Returns the bytes per second that the link to a follower carries, by its answers; 0: unknown.
   double link_rate(NodeId follower) const;
+  // Returns the lowest known rate of a link to a follower; 0: none is known. O(followers).
+  double lowest_link_rate() const;
   // Returns how long the raft log has been storing entries without success; 0: nothing is to be
   // stored. A leader for which this takes long, or whose raft log is full, should transfer its
   // leadership.
@@ -254,7 +262,6 @@ class Node final : private RaftLogHost {
   void send(const core_message& message);
   bool uses_parts() const;
   AppendQueue& queue_of(NodeId follower);
-  bool has_waiting_entries(NodeId follower) const;
   bool links_are_congested(std::uint64_t waiting) const;
   void drop_if_stuck(NodeId follower);
   void send_append(Message append);

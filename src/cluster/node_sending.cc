@@ -147,6 +147,8 @@ void Node::take_acknowledgement(NodeId follower, Time stamp) {
   if (queue == queues_.end()) return;
   queue->second.acknowledge(stamp, host_.clock());
   send_queued(follower);
+  const AppendQueue::Slow slow = queue->second.take_slow();
+  if (slow.count > 0) host_.appends_were_slow(follower, slow.count, slow.longest);
 }
 
 // The follower lacks the entry before those that were sent. A rejection of an entry that it has
@@ -169,6 +171,14 @@ void Node::take_rejection(const Message& rejection) {
 double Node::link_rate(NodeId follower) const {
   const auto queue = queues_.find(follower);
   return queue == queues_.end() ? 0 : queue->second.rate();
+}
+
+double Node::lowest_link_rate() const {
+  double lowest = 0;
+  for (const auto& [follower, queue] : queues_) {
+    if (queue.rate() > 0) lowest = lowest == 0 ? queue.rate() : std::min(lowest, queue.rate());
+  }
+  return lowest;
 }
 
 bool Node::links_are_congested(std::uint64_t waiting) const {

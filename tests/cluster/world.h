@@ -11,6 +11,7 @@
 //    are checked now and then;
 //  - a follower that has returned the time of a leader's frame begins no election for an election
 //    timeout after that time;
+//  - what overtakes entries is an append without entries, at an entry that the follower has;
 //  - a node does not tick all the time;
 //  - a leader that has heard the cluster time sets it no later than earlier leaders did;
 //  - no node invites a voter that has lost its disks to take part again: it has forgotten its
@@ -89,6 +90,7 @@ struct LifeCounts {
   std::uint64_t comparisons = 0;
   std::uint64_t member_changes = 0;
   std::uint64_t hand_overs = 0;
+  std::uint64_t slow_appends = 0;
   std::uint64_t wipes = 0;
   std::uint64_t joins = 0;        // machines without a state
   std::uint64_t rises = 0;        // of the level in use, on any node
@@ -181,7 +183,8 @@ class World final : public MachineHost {
   void check_node(std::size_t node);
   void check_time(std::size_t node);
   void check_level(std::size_t node);
-  void check_answer(NodeId from, NodeId to, const std::string& frame);
+  void check_frame(NodeId from, NodeId to, const std::string& frame);
+  void check_answer(NodeId from, const cluster::Message& answer);
   cluster::Level lowest_level() const;
   void remember_facts(Index index, const cluster::Entry& entry);
   void compare(std::size_t node);

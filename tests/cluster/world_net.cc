@@ -33,24 +33,36 @@ Time World::departure(NodeId from, std::size_t bytes) {
   return free;
 }
 
+// Looks at answers and at appends without entries, which are short.
+void World::check_frame(NodeId from, NodeId to, const std::string& frame) {
+  constexpr std::size_t kTypeOffset = cluster::kFrameHeaderBytes + 1;
+  constexpr std::size_t kShort = 110;
+  const auto type = static_cast<cluster::MessageType>(frame[kTypeOffset]);
+  const Machine& machine = *node_of(from).machine;
+  if (frame.size() > kShort || !machine.running()) return;
+  if (type == cluster::MessageType::append_result) {
+    check_answer(from, *cluster::decode(frame));
+  } else if (type == cluster::MessageType::append && machine.node().has_waiting_entries(to)) {
+    if (cluster::decode(frame)->index > machine.node().match(to))
+      problem("node " + text(from) + " lets a heartbeat to node " + text(to) + " overtake entries");
+  }
+}
+
 // The lease of the leader relies on the time in an answer. Clocks have different rates, and the
 // core counts milliseconds.
-void World::check_answer(NodeId from, NodeId to, const std::string& frame) {
-  constexpr std::size_t kTypeOffset = cluster::kFrameHeaderBytes + 1;
-  if (frame[kTypeOffset] != static_cast<char>(cluster::MessageType::append_result)) return;
-  const auto answer = cluster::decode(frame);
+void World::check_answer(NodeId from, const cluster::Message& answer) {
+  if (answer.echo == Time()) return;
   const Machine& machine = *node_of(from).machine;
-  if (!answer || answer->echo == Time() || !machine.running()) return;
   const Duration timeout = nature_.machine.election_timeout;
   const Duration skew = timeout * nature_.rate_skew / 1'000'000 + 2ms;
-  const Time heard = node_of(to).machine->true_time_of(answer->echo);
+  const Time heard = node_of(answer.to).machine->true_time_of(answer.echo);
   const Time until = machine.true_time_of(machine.node().election_deadline());
   if (until < heard + timeout - skew)
-    problem("node " + text(from) + " answers node " + text(to) + ", and its election begins early");
+    problem("node " + text(from) + " answers a leader, and its election begins early");
 }
 
 void World::send(NodeId from, NodeId to, std::string frame) {
-  check_answer(from, to, frame);
+  check_frame(from, to, frame);
   Link& link = links_[{from - 1, to - 1}];
   if (link.cut_until > now_) return;
   Duration delay = below(100) == 0 ? some_time(1ms, 30ms) : some_time(50us, 500us);
