@@ -150,6 +150,7 @@ void Node::done(std::string_view step, int code, const core_update* update,
   if (update->state_changed != 0 || update->vote_changed != 0) {
     lease_.reset();
     followers_.reset(host_.clock());
+    queues_.clear();
   }
   if (update->barrier != 0) {
     const Entry barrier{.term = core_term(core_.get()),
@@ -183,73 +184,6 @@ void Node::store_entries(Index first, std::span<const Entry> entries) {
   seal_at_ = host_.clock() + kSealDelay;
 }
 
-void Node::send(const core_message& message) {
-  Message frame{.cluster = state_.cluster,
-                .from = state_.node,
-                .to = message.peer,
-                .sent = host_.clock(),
-                .echo = {},
-                .time = {},
-                .type = static_cast<MessageType>(message.type),
-                .term = message.term,
-                .index = message.index,
-                .log_term = message.log_term,
-                .commit = message.commit,
-                .rejected = message.rejected,
-                .granted = message.granted != 0,
-                .pre_vote = message.pre_vote != 0,
-                .disrupt_leader = message.disrupt_leader != 0,
-                .entries = {}};
-  if (frame.type == MessageType::append && message.n_entries > 0) {
-    if (message.index + 1 < log_->first() || message.index + message.n_entries > log_->last())
-      return;
-    take_entries(message, frame);
-  }
-  if (frame.type == MessageType::append && time_.is_set()) frame.time = time_.at(frame.sent);
-  if (frame.type == MessageType::append_result) {
-    frame.full = full();
-    if (frame.rejected > 0) explain(frame);
-    const auto heard = heard_.find(frame.to);
-    if (heard != heard_.end() && heard->second.term == frame.term) frame.echo = heard->second.sent;
-  }
-  host_.send(frame.to, encode(frame));
-}
-
-// A rejection has the term of the last entry that may be the leader's too. The entries cut here,
-// and those after them up to applicable(), are committed, so every later leader has them.
-void Node::explain(Message& rejection) const {
-  if (rejection.rejected < log_->first() && log_->term_of(applicable()) != 0)
-    rejection.index = applicable();
-  if (rejection.index <= log_->stored()) rejection.log_term = log_->term_of(rejection.index);
-}
-
-// Selects the entries that are sent with an append: as many as may be under way, without those that
-// already are. The core assumes that it has sent every entry, and repeats them when it has heard
-// nothing for a heartbeat, although they may take longer. Entries sent in the last election timeout
-// are therefore not sent again unless they are rejected. If no entry remains, the append is a
-// heartbeat.
-void Node::take_entries(const core_message& message, Message& frame) {
-  const Index last = message.index + message.n_entries;
-  Index match = 0;
-  if (core_match(core_.get(), message.peer, &match) != 0) match = message.index;
-  Followers::Sent& sent = followers_.sent(message.peer);
-  const bool fresh = sent.last >= match && log_->term_of(sent.last) != 0 &&
-                     frame.sent < sent.at + options_.election_timeout;
-  const Index first = fresh ? sent.last + 1 : message.index + 1;
-  const std::uint64_t under_way = log_->bytes_of(match + 1, first - 1);
-  for (Index i = first; i <= last; ++i) {
-    const std::uint64_t bytes = under_way + log_->bytes_of(first, i);
-    if (bytes > options_.in_flight_bytes && (under_way > 0 || i > first)) break;
-    frame.entries.push_back(log_->at(i));
-  }
-  if (frame.entries.empty()) return;
-  if (first != message.index + 1) {
-    frame.index = first - 1;
-    frame.log_term = log_->term_of(frame.index);
-  }
-  sent = {.last = frame.index + frame.entries.size(), .at = frame.sent};
-}
-
 // A committed change of the members takes effect.
 void Node::take_committed() {
   const Index commit = core_commit(core_.get());
@@ -269,24 +203,23 @@ void Node::take_committed() {
 
 void Node::receive(std::string_view frame) {
   if (failed_) return;
+  if (is_part(frame)) return receive_part(frame);
   const auto message = decode(frame);
-  if (!message || message->cluster != state_.cluster || message->to != state_.node) return;
+  if (message && message->cluster == state_.cluster && message->to == state_.node)
+    receive(*message);
+}
+
+void Node::receive(const Message& message) {
   const bool silent = host_.clock() < started_ + options_.election_timeout;
-  if (message->type == MessageType::vote && silent && !TUBED_PLANTED(no_silence_after_start))
-    return;
-  if (message->type == MessageType::fetch) return host_.fetch_state(message->from);
-  if (message->type == MessageType::append) {
-    Heard& heard = heard_[message->from];
-    if (message->term != heard.term || message->sent > heard.sent)
-      heard = {.term = message->term, .sent = message->sent};
-    if (message->time != Time()) time_.observe(host_.clock(), message->time);
+  if (message.type == MessageType::vote && silent && !TUBED_PLANTED(no_silence_after_start)) return;
+  if (message.type == MessageType::fetch) return host_.fetch_state(message.from);
+  if (message.type == MessageType::append) {
+    hear(message.from, message.term, message.sent);
+    if (message.time != Time()) time_.observe(host_.clock(), message.time);
   }
-  if (message->type == MessageType::append_result && message->rejected > 0) {
-    Followers::Sent& sent = followers_.sent(message->from);
-    sent.last = std::min(sent.last, message->index);
-  }
-  pass(*message);
-  if (!failed_ && message->type == MessageType::append_result) take_echo(*message);
+  if (message.type == MessageType::append_result && message.rejected > 0) take_rejection(message);
+  pass(message);
+  if (!failed_ && message.type == MessageType::append_result) take_echo(message);
 }
 
 // Another node follows this leader.
@@ -295,6 +228,7 @@ void Node::take_echo(const Message& result) {
   followers_.answered(result.from, {.at = host_.clock(), .full = result.full});
   if (result.echo == Time()) return;
   lease_.answered(result.from, result.echo);
+  take_acknowledgement(result.from, result.echo);
   if (result.from == transferee_ && result.echo > transfer_ended_) lease_.take_back();
   host_.node_changed();
 }

@@ -42,6 +42,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cluster/append_queue.h"
 #include "cluster/chains.h"
 #include "cluster/cluster_clock.h"
 #include "cluster/core.h"
@@ -52,6 +53,7 @@
 #include "cluster/member.h"
 #include "cluster/message.h"
 #include "cluster/node_state.h"
+#include "cluster/part.h"
 #include "cluster/raft_log.h"
 #include "cluster/types.h"
 #include "facts/fact.h"
@@ -78,6 +80,10 @@ class NodeHost {
   virtual void raft_log_full(bool full, const std::string& reason) = 0;
   // True if the journal has no room for further jobs.
   virtual bool journal_full() const { return false; }
+  // Appends to this follower took longer than half an election timeout: how many were acknowledged
+  // since the last call, and the longest time.
+  virtual void appends_were_slow(NodeId /*follower*/, std::uint64_t /*count*/,
+                                 Duration /*longest*/) {}
   // Returns the highest level that this other member knows; 0: it is not connected.
   virtual Level level_of(NodeId /*member*/) const { return 0; }
 
@@ -96,6 +102,8 @@ struct NodeOptions {
   // The most bytes of entries sent to a node without an answer, and in one append, unless a single
   // entry is larger.
   std::uint64_t in_flight_bytes = 16 << 20;
+  // The longest part of an append.
+  std::uint32_t part_bytes = 128 << 10;
   // A leader is congested() if more bytes of entries are not stored on its own disk.
   std::uint64_t unstored_bytes = 64 << 20;
   // Older entries are kept for reachable followers, up to log.log_bytes.
@@ -127,6 +135,10 @@ class Node final : private RaftLogHost {
   // Returns the leader that this node follows; 0: unknown, or this node leads.
   NodeId leader() const;
   bool is_candidate() const;
+  // Returns when a node that follows a leader begins an election, if it hears nothing until then.
+  Time election_deadline() const {
+    return Time(std::chrono::milliseconds(core_deadline(core_.get())));
+  }
   // On a leader: the last entry that this member is known to have. Nothing: unknown.
   std::optional<Index> match(NodeId member) const;
   // On a leader: when this other member last answered, or before its first answer, when it was
@@ -200,8 +212,18 @@ class Node final : private RaftLogHost {
   // The journal has everything up to this position on disk: older entries may be cut.
   void journal_synced(Index position);
   bool has_room_for(std::size_t bytes) const { return log_->has_room(bytes); }
-  // True if the raft log has too many unstored bytes to accept facts.
-  bool congested() const { return log_->unstored_bytes() > options_.unstored_bytes; }
+  // True if facts should not be accepted: the raft log has too many unstored bytes, or the quickest
+  // majority needs more than half an election timeout for what it lacks and `waiting` further
+  // bytes. O(voters).
+  bool congested(std::uint64_t waiting = 0) const {
+    return log_->unstored_bytes() > options_.unstored_bytes || links_are_congested(waiting);
+  }
+  // True if appends to this follower wait: a message that is sent now overtakes them.
+  bool has_waiting_entries(NodeId follower) const;
+  // Returns the bytes per second that the link to a follower carries, by its answers; 0: unknown.
+  double link_rate(NodeId follower) const;
+  // Returns the lowest known rate of a link to a follower; 0: none is known. O(followers).
+  double lowest_link_rate() const;
   // Returns how long the raft log has been storing entries without success; 0: nothing is to be
   // stored. A leader for which this takes long, or whose raft log is full, should transfer its
   // leadership.
@@ -236,7 +258,20 @@ class Node final : private RaftLogHost {
   void store_state();
   void store_node();
   void store_entries(Index first, std::span<const Entry> entries);
+  void receive(const Message& message);
   void send(const core_message& message);
+  bool uses_parts() const;
+  AppendQueue& queue_of(NodeId follower);
+  bool links_are_congested(std::uint64_t waiting) const;
+  void drop_if_stuck(NodeId follower);
+  void send_append(Message append);
+  void send_queued(NodeId follower);
+  void take_acknowledgement(NodeId follower, Time stamp);
+  void take_rejection(const Message& rejection);
+  void hear(NodeId from, Term term, Time sent);
+  void receive_part(std::string_view frame);
+  void receive_sign_of_life(const Part& part);
+  void return_time(const Part& part);
   void explain(Message& rejection) const;
   void take_entries(const core_message& message, Message& frame);
   void take_committed();
@@ -285,7 +320,9 @@ class Node final : private RaftLogHost {
   Time seal_at_ = kNever;  // when the raft log is sealed, unless an entry arrives before
   std::map<NodeId, Heard> heard_;
   Followers followers_;
-  NodeId transferee_ = 0;         // last target of a transfer
+  std::map<NodeId, AppendQueue> queues_;  // of a leader
+  PartAssembly assembly_;                 // of the leader's append
+  NodeId transferee_ = 0;                 // last target of a transfer
   Time transfer_ended_ = kNever;  // when it ended without effect; kNever: under way, or no transfer
   bool failed_ = false;
 };

@@ -53,8 +53,8 @@ bool ReplicatedLog::has_room_for(std::size_t body_bytes) const {
 bool ReplicatedLog::congested() const {
   if (closed_) return true;
   if (wants_quiet_ && !is_clean()) return true;
-  return waiting_bytes_ + waiting_.back().bytes() > kMostWaitingBytes || node_.congested() ||
-         journal_.congested();
+  const std::size_t waiting = waiting_bytes_ + waiting_.back().bytes();
+  return waiting > kMostWaitingBytes || node_.congested(waiting) || journal_.congested();
 }
 
 bool ReplicatedLog::flush() {

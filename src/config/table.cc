@@ -430,7 +430,8 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = bytes(0, kTiB),
          .default_number = 0,
          .doc = "Bytes per second that this node sends to a node that fetches its journal; 0 "
-                "means no limit."}),
+                "means half of what its slowest measured link carries, or no limit if no link was "
+                "measured."}),
     row<&Settings::cluster, &ClusterSettings::insecure>(
         {.key = "cluster.insecure",
          .type = choice(kClusterInsecure),

@@ -148,6 +148,7 @@ void ClusterMember::look_at_members() {
     links_->set_members(members_);
   }
   request_own_removal();
+  transfers_.set_link_rate(node.lowest_link_rate());
   const NodeId leader = node.leads() ? node_id_ : node.leader();
   if (leader == 0 || (leader == known_leader_ && node.term() == known_term_)) return;
   known_leader_ = leader;
@@ -264,6 +265,16 @@ void ClusterMember::fail(int exit_code, const std::string& reason) {
 
 void ClusterMember::send(NodeId to, std::string frame) {
   links_->send(to, std::move(frame));
+}
+
+void ClusterMember::appends_were_slow(NodeId follower, std::uint64_t count, Duration longest) {
+  state_.slow_appends += count;
+  const auto rate = static_cast<std::uint64_t>(node_->node().link_rate(follower));
+  parts_.log.limited(Log::Level::warning, parts_.service.tick_time(),
+                     "changes took longer than half an election timeout to another node",
+                     {{"node", name_of(follower)},
+                      {"milliseconds", static_cast<std::uint64_t>(longest.count() / 1'000'000)},
+                      {"bytes_per_second", rate}});
 }
 
 void ClusterMember::fetch_state(NodeId source) {

@@ -91,6 +91,7 @@ class ClusterMember final : public ClusterMode,
   void begin_serving() override;
   void leadership_lost() override;
   void level_risen() override { introduce(); }
+  void appends_were_slow(cluster::NodeId follower, std::uint64_t count, Duration longest) override;
   cluster::Level level_of(cluster::NodeId member) const override {
     return links_->connected_level(member);
   }

@@ -36,6 +36,7 @@ stats::ClusterNode described(const cluster::Node& node, const cluster::Member& m
     described.silence = Duration::zero();
   } else if (const auto since = node.silent_since(member.id)) {
     described.silence = std::max(now - *since, Duration::zero());
+    described.link_rate = static_cast<std::uint64_t>(node.link_rate(member.id));
   }
   return described;
 }

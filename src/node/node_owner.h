@@ -36,6 +36,9 @@ class NodeOwnerHost {
   virtual void leadership_lost() = 0;
   // The level in use has risen.
   virtual void level_risen() = 0;
+  // So many appends to this follower took longer than half an election timeout.
+  virtual void appends_were_slow(cluster::NodeId follower, std::uint64_t count,
+                                 Duration longest) = 0;
   // Returns the highest level that this other member knows; 0: it is not connected.
   virtual cluster::Level level_of(cluster::NodeId member) const = 0;
   // The reason has been logged.
@@ -97,6 +100,9 @@ class NodeOwner final : private cluster::NodeHost,
   void node_failed(const std::string& reason) override;
   void raft_log_full(bool full, const std::string& reason) override;
   bool journal_full() const override { return journal_ != nullptr && journal_->full(); }
+  void appends_were_slow(cluster::NodeId follower, std::uint64_t count, Duration longest) override {
+    host_.appends_were_slow(follower, count, longest);
+  }
   cluster::Level level_of(cluster::NodeId member) const override { return host_.level_of(member); }
   // ReplicaHost.
   Time wall() const override;

@@ -35,6 +35,13 @@ struct StateSourceOptions {
   Duration timeout{10'000'000'000};  // for a read or write without progress
 };
 
+// Returns the bytes per second that a source may send: the setting cluster.fetch_rate, or if that
+// is 0, half of what a link is known to carry; 0: no limit.
+constexpr std::uint64_t source_rate(std::uint64_t setting, double link_rate) {
+  if (setting != 0 || link_rate <= 0) return setting;
+  return link_rate < 2 ? 1 : static_cast<std::uint64_t>(link_rate / 2);
+}
+
 class StateSource {
  public:
   // The error is one line: why the other node does not have the state.

@@ -45,7 +45,7 @@ void StateTransfers::send(const cluster::Hello& hello, os::Socket socket, cluste
   source_ = std::make_unique<StateSource>(
       parts_.loop, node, std::move(socket),
       StateSourceOptions{.directory = settings_.journal_directory,
-                         .rate = settings_.cluster.fetch_rate,
+                         .rate = source_rate(settings_.cluster.fetch_rate, link_rate_),
                          .greeting = {},
                          .receiver = hello.from},
       [this, name](const Result<StateSent>& sent) { send_ended(name, sent); });
@@ -62,7 +62,13 @@ void StateTransfers::send_ended(const std::string& to, const Result<StateSent>& 
 }
 
 void StateTransfers::settings_changed() {
-  if (source_ != nullptr) source_->set_rate(settings_.cluster.fetch_rate);
+  if (source_ != nullptr) source_->set_rate(source_rate(settings_.cluster.fetch_rate, link_rate_));
+}
+
+void StateTransfers::set_link_rate(double rate) {
+  if (rate == link_rate_) return;
+  link_rate_ = rate;
+  settings_changed();
 }
 
 void StateTransfers::stop() {

@@ -48,6 +48,9 @@ class StateTransfers {
   bool is_sending() const { return source_ != nullptr; }
 
   void settings_changed();
+  // The lowest rate that a link to another node carries, in bytes per second; 0: unknown. Without
+  // cluster.fetch_rate, a fetch takes at most half of it.
+  void set_link_rate(double rate);
   // Ends both. A state that was fetched stays.
   void stop();
 
@@ -67,6 +70,7 @@ class StateTransfers {
   std::unique_ptr<StateFetch> fetch_;
   std::optional<FetchedState> fetched_;  // for install()
   std::uint64_t installed_ = 0;
+  double link_rate_ = 0;
 };
 
 }  // namespace tubed::node

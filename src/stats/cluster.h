@@ -47,7 +47,8 @@ struct ClusterNode {
   // if it has not answered this leader yet, how long ago it was added or the leader elected.
   std::optional<std::uint64_t> match = {};
   std::optional<Duration> silence = {};
-  std::uint16_t level = 0;  // the highest feature level that the node knows; 0: not known
+  std::uint64_t link_rate = 0;  // bytes per second of the leader's link to it; 0: not known
+  std::uint16_t level = 0;      // the highest feature level that the node knows; 0: not known
 };
 
 struct ClusterState {
@@ -78,6 +79,7 @@ struct ClusterState {
   std::uint64_t leaderships_lost = 0;
   std::uint64_t leases_lost = 0;        // replies had to wait because the lease had ended
   std::uint64_t fetches = 0;            // of the state, by this node
+  std::uint64_t slow_appends = 0;       // by this node, of more than half an election timeout
   std::vector<ClusterNode> nodes = {};  // members, in the order of the configuration
 };
 

@@ -124,6 +124,11 @@ constexpr Row<ClusterState> kCluster[] = {
      .meaning = "How often this node has fetched the state of another node.",
      .number = [](const ClusterState& s) { return s.fetches; },
      .metric = {.family = "tubed_cluster_fetches_total", .type = MetricType::counter}},
+    {.key = "",
+     .meaning = "How often this node, as the leader, needed more than half an election timeout to "
+                "send changes to another node.",
+     .number = [](const ClusterState& s) { return s.slow_appends; },
+     .metric = {.family = "tubed_cluster_slow_appends_total", .type = MetricType::counter}},
 };
 
 constexpr Row<ClusterNode> kClusterNode[] = {
@@ -137,6 +142,12 @@ constexpr Row<ClusterNode> kClusterNode[] = {
      .seconds = [](const ClusterNode& n) { return *n.silence; },
      .metric = {.family = "tubed_cluster_node_silence_seconds"},
      .shown = [](const ClusterNode& n) { return n.silence.has_value() && !n.is_self; }},
+    {.key = "",
+     .meaning = "On the leader: the bytes per second that the link to another member carries, as "
+                "measured when changes filled it.",
+     .number = [](const ClusterNode& n) { return n.link_rate; },
+     .metric = {.family = "tubed_cluster_node_link_bytes_per_second"},
+     .shown = [](const ClusterNode& n) { return n.link_rate != 0; }},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "cluster/control.h"
 #include "cluster/entry.h"
 #include "cluster/lease.h"
+#include "cluster/levels.h"
 #include "cluster/member.h"
 #include "cluster/message.h"
 #include "journal/little_endian.h"
@@ -267,7 +268,7 @@ TEST_CASE("a damaged entry, or one of a later version, is not read") {
   later[0] = 2;
   CHECK_FALSE(read_entry_header(later));
   later[0] = 1;
-  later[2] = 3;  // features
+  later[2] = kFeatureLevel + 1;
   CHECK_FALSE(read_entry_header(later));
 }
 

@@ -70,6 +70,8 @@ TEST_CASE("a rolling upgrade under faults raises the level, never too early, and
     Nature nature = some_nature(seed);
     nature.levels.assign(nature.nodes, 1);
     nature.upgrades.clear();
+    nature.uplink = 0;
+    nature.machine.founding_level = cluster::kFirstLevel;
     for (std::size_t node = 0; node < nature.nodes; ++node) {
       nature.levels[node] = static_cast<cluster::Level>(1 + node % 3);
       nature.upgrades.push_back(

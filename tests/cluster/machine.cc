@@ -17,12 +17,14 @@ constexpr std::int64_t kMillion = 1'000'000;
 }  // namespace
 
 struct Machine::Process {
-  commands::Service service{Limits{},
-                            commands::test_identity(),
-                            {.cpu_times = [] { return stats::CpuTimes{}; },
-                             .resident_bytes = [] { return std::uint64_t{1}; },
-                             .open_descriptors = [] { return std::uint64_t{1}; },
-                             .descriptor_limit = [] { return std::uint64_t{1024}; }}};
+  explicit Process(std::uint32_t job_bytes)
+      : service(Limits{.job_bytes = job_bytes}, commands::test_identity(),
+                {.cpu_times = [] { return stats::CpuTimes{}; },
+                 .resident_bytes = [] { return std::uint64_t{1}; },
+                 .open_descriptors = [] { return std::uint64_t{1}; },
+                 .descriptor_limit = [] { return std::uint64_t{1024}; }}) {}
+
+  commands::Service service;
   std::unique_ptr<journal::Journal> journal;
   std::unique_ptr<cluster::Node> node;
   std::unique_ptr<cluster::Replica> replica;
@@ -242,7 +244,7 @@ bool Machine::boot(unsigned seed) {
 }
 
 Result<void> Machine::start_process(unsigned seed) {
-  process_ = std::make_unique<Process>();
+  process_ = std::make_unique<Process>(options_.job_bytes);
   engine::Engine& engine = process_->service.engine();
   engine::Replay replay(engine, Time());
   journal::Restorer restorer(replay);
@@ -265,6 +267,7 @@ Result<void> Machine::start_process(unsigned seed) {
   options.kept_entries = options_.kept_entries;
   options.kept_bytes = options_.kept_bytes;
   options.in_flight_bytes = options_.in_flight_bytes;
+  options.part_bytes = options_.part_bytes;
   options.log = raft_options(0);  // the node sets the identity
   process_->node = TRY(cluster::Node::open(raft_disk_, *this, options, base));
   process_->replica = std::make_unique<cluster::Replica>(

@@ -70,8 +70,10 @@ struct MachineOptions {
   Index kept_entries = 64;
   std::uint64_t kept_bytes = 64 << 20;
   std::uint64_t in_flight_bytes = 16 << 20;
+  std::uint32_t part_bytes = 128 << 10;
   std::uint64_t raft_log_bytes = 1 << 30;
   Duration journal_sync = std::chrono::milliseconds(200);
+  std::uint32_t job_bytes = 65'535;                      // limits.job_bytes
   cluster::Level level = cluster::kFeatureLevel;         // the highest that the program knows
   cluster::Level founding_level = cluster::kFirstLevel;  // in use at the beginning
 };
@@ -148,6 +150,7 @@ class Machine final : public cluster::NodeHost,
   bool is_clean() const;
   // How often it has passed on leadership because it cannot store entries.
   std::uint64_t hand_overs() const { return hand_overs_; }
+  std::uint64_t slow_appends() const { return slow_appends_; }
   engine::Engine& engine();
   // The time of its queue; 1970: it does not serve.
   Time queue_time() const;
@@ -187,6 +190,9 @@ class Machine final : public cluster::NodeHost,
   void node_changed() override {}
   void fetch_state(NodeId from) override { world_.fetch_wanted(id_, from); }
   cluster::Level level_of(NodeId member) const override { return world_.level_of(id_, member); }
+  void appends_were_slow(NodeId /*follower*/, std::uint64_t count, Duration longest) override {
+    slow_appends_ += longest > options_.election_timeout / 2 ? count : 0;
+  }
   void level_risen(cluster::Level level) override { world_.level_risen(id_, level); }
   void node_failed(const std::string& reason) override { failed(reason); }
   void raft_log_full(bool full, const std::string& reason) override;
@@ -217,6 +223,7 @@ class Machine final : public cluster::NodeHost,
   bool full_ = false;    // the disks
   bool blank_ = false;   // the disks were lost
   std::uint64_t hand_overs_ = 0;
+  std::uint64_t slow_appends_ = 0;
   Time hand_over_at_;  // earliest time of the next
   std::unique_ptr<Process> process_;
 };

@@ -29,7 +29,8 @@ JobId SimClient::some_job() {
 
 void SimClient::put(std::string& out, Time now) {
   std::string body = "c" + std::to_string(id_) + "-" + std::to_string(++serial_);
-  body.append(below(habits_.body_bytes), 'x');
+  body.append(habits_.put_bytes > 0 ? habits_.put_bytes - body.size() : below(habits_.body_bytes),
+              'x');
   const std::uint64_t ttr = 1 + below(6);
   const std::uint64_t delay = below(6) == 0 ? 1 + below(2) : 0;
   checker_.put_sent(body, std::chrono::seconds(ttr));
@@ -107,6 +108,7 @@ void SimClient::command(std::string& out, Time now) {
 }
 
 std::string SimClient::commands(Time now) {
+  if (habits_.put_bytes > 0) return put(now);
   std::string out;
   for (std::uint64_t count = 1 + below(habits_.pipelined); count > 0; --count) command(out, now);
   return out;

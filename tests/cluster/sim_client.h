@@ -21,6 +21,7 @@ class SimClient {
     std::uint32_t body_bytes = 400;  // most bodies are smaller
     std::uint32_t pipelined = 4;     // at most this many commands at a time
     bool consumes = true;            // reserves more than it puts
+    std::uint32_t put_bytes = 0;     // only puts, one at a time, with bodies of this size; 0: all
   };
 
   SimClient(ClientId id, std::uint64_t seed, const Habits& habits, Checker& checker)

@@ -9,6 +9,9 @@
 //  - what clients may rely on (checker.h);
 //  - the queue of a node matches the committed facts (the twin); this and the engine's invariants
 //    are checked now and then;
+//  - a follower that has returned the time of a leader's frame begins no election for an election
+//    timeout after that time;
+//  - what overtakes entries is an append without entries, at an entry that the follower has;
 //  - a node does not tick all the time;
 //  - a leader that has heard the cluster time sets it no later than earlier leaders did;
 //  - no node invites a voter that has lost its disks to take part again: it has forgotten its
@@ -56,6 +59,7 @@ struct Nature {
   double wipes = 0;                // of the disks of one machine, often as it becomes a voter
   std::uint64_t crash_steps = 0;   // >0: a crash happens during a disk operation
   std::int64_t rate_skew = 2'000;  // parts per million
+  std::uint64_t uplink = 0;        // of each machine, in bytes per second; 0: not limited
   Duration wall_skew = std::chrono::milliseconds(100);
   bool trace = false;  // the story includes what clients send and receive, and all facts
   MachineOptions machine;
@@ -86,12 +90,19 @@ struct LifeCounts {
   std::uint64_t comparisons = 0;
   std::uint64_t member_changes = 0;
   std::uint64_t hand_overs = 0;
+  std::uint64_t slow_appends = 0;
   std::uint64_t wipes = 0;
-  std::uint64_t joins = 0;  // machines without a state
-  std::uint64_t rises = 0;  // of the level in use, on any node
+  std::uint64_t joins = 0;        // machines without a state
+  std::uint64_t rises = 0;        // of the level in use, on any node
+  std::uint64_t sent_bytes = 0;   // by nodes to nodes
+  std::uint64_t loaded_puts = 0;  // before the clients fell silent
+  Duration loaded{};              // from the first service to the silence
 
   LifeCounts& operator+=(const LifeCounts& other);
 };
+
+// Returns the lines of commands or replies, without bodies.
+std::string brief_text(const std::string& bytes);
 
 class World final : public MachineHost {
  public:
@@ -122,6 +133,7 @@ class World final : public MachineHost {
     int idle_ticks = 0;               // consecutive ticks after which the next was due at once
     Time paused_until;
     Time stalled_until;
+    Time uplink_free;       // when it has sent everything
     bool has_time = false;  // it has heard the cluster time before it led
     bool fetching = false;
     cluster::Level level = 0;  // in use, as last seen
@@ -140,6 +152,7 @@ class World final : public MachineHost {
   // MachineHost.
   Time now() const override { return now_; }
   void send(NodeId from, NodeId to, std::string frame) override;
+  Time departure(NodeId from, std::size_t bytes);
   void reply(NodeId from, ClientId client, std::string bytes) override;
   void disconnected(NodeId from, ClientId client) override;
   void began_serving(NodeId node) override;
@@ -170,6 +183,8 @@ class World final : public MachineHost {
   void check_node(std::size_t node);
   void check_time(std::size_t node);
   void check_level(std::size_t node);
+  void check_frame(NodeId from, NodeId to, const std::string& frame);
+  void check_answer(NodeId from, const cluster::Message& answer);
   cluster::Level lowest_level() const;
   void remember_facts(Index index, const cluster::Entry& entry);
   void compare(std::size_t node);
@@ -210,6 +225,7 @@ class World final : public MachineHost {
     std::uint64_t resets = 0;
   };
   std::map<std::pair<std::size_t, std::size_t>, Link> links_;
+  Time first_service_ = kNever;
   bool faults_ended_ = false;
   bool silent_ = false;  // clients send nothing further
   Time asking_until_;    // clients change nothing until then

@@ -156,6 +156,14 @@ TEST_CASE("a rate limits a source") {
   CHECK(passed.count() >= static_cast<double>(source.bytes()) / rate);
 }
 
+TEST_CASE("a source takes half of what a link carries, unless the setting says otherwise") {
+  CHECK(node::source_rate(0, 0) == 0);
+  CHECK(node::source_rate(0, 1e6) == 500'000);
+  CHECK(node::source_rate(0, 0.5) == 1);
+  CHECK(node::source_rate(7, 1e6) == 7);
+  CHECK(node::source_rate(7, 0) == 7);
+}
+
 TEST_CASE("another rate of a source takes effect at once") {
   Two two;
   Fetch fetch = two.fetch();

@@ -26,6 +26,7 @@ inline ClusterState leader_of_three() {
           .leaderships_lost = 3,
           .leases_lost = 2,
           .fetches = 1,
+          .slow_appends = 5,
           .nodes = {{.name = "a",
                      .id = 1,
                      .address = "127.0.0.1:11301",
@@ -41,6 +42,7 @@ inline ClusterState leader_of_three() {
                      .votes = true,
                      .match = 990,
                      .silence = std::chrono::microseconds(12'500),
+                     .link_rate = 6'250'000,
                      .level = 1},
                     {.name = "c", .id = 3, .address = "[::1]:11303"}}};
 }
