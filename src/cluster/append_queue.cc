@@ -7,7 +7,7 @@ namespace tubed::cluster {
 
 namespace {
 
-// The fields of an append and of its entries, beside their data.
+// An append has about this many bytes of fields, and each of its entries this many.
 constexpr std::size_t kAppendBytes = 128;
 constexpr std::size_t kAppendedEntryBytes = 16;
 

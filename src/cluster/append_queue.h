@@ -1,9 +1,9 @@
 // AppendQueue: the appends with entries that a leader has for a follower, in order, and the bytes
 // of them that are under way.
 //
-// A frame that is longer than a part is cut into parts (part.h). What the queue hands out is under
-// way until the follower has returned the time at which it was sent, or a later time. Two frames to
-// a follower have different times, so a returned time says which frames have arrived.
+// A frame that is longer than a part is cut into parts (part.h). A frame from next() is under way
+// until the follower has returned the time at which it was sent, or a later time. Two frames to a
+// follower have different times, so a returned time says which frames have arrived.
 //
 // The rate of the link follows from the answers: when a frame is acknowledged after a time, all
 // bytes that were under way with it have arrived in that time. At most the bytes that the follower

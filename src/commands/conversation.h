@@ -96,7 +96,7 @@ class Conversation {
   // has to be served.
   bool restart();
 
-  // What a handler of its command would get, without a body.
+  // Returns the context of its handlers, without a body.
   Context context();
   // Charges this much work beyond one command for the command that is running.
   void spend(std::uint32_t work) { quantum_.spend(work); }

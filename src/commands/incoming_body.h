@@ -42,7 +42,7 @@ class IncomingBody {
 
   // The stored bytes, for the caller to move away. Nothing further is stored.
   Bytes&& release() { return std::move(bytes_); }
-  // Frees the memory. What is to arrive is ignored, and `refusal` is the reply.
+  // Frees the memory. The rest is ignored, and `refusal` is the reply.
   void refuse(std::string_view refusal) {
     bytes_ = Bytes();
     refusal_ = refusal;

@@ -1,7 +1,7 @@
 // RunningCommand: the command that a conversation reads or runs, from its line to its answer.
 //
-// Its arguments are read from its line. A command that works in slices, or waits for something
-// else than the engine, has an Operation until its answer is complete.
+// Its arguments are read from its line. A command that works in slices, or that waits for something
+// other than the engine, has an Operation until its answer is complete.
 #pragma once
 
 #include <cstdint>

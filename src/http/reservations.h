@@ -2,8 +2,8 @@
 //
 // The reservation of a job ends when a request that names the token deletes, releases or buries the
 // job, when its TTR passes, or when the server closes the client. The client is closed when it
-// holds no job. While a request uses the client, the reservation is busy
-// and further requests await it.
+// holds no job. While a request uses the client, the reservation is busy and further requests await
+// it.
 //
 // Each job of a batch has a token of its own, that of the batch with a point and its id: "cafe.7".
 // The last reservations that have ended are remembered, so that a request for one learns that its
@@ -65,7 +65,7 @@ class Reservations {
  private:
   static constexpr std::size_t kMostEndedJobs = 10'000;
 
-  // What is known of a reservation for longer than of its client.
+  // The part of a reservation that outlives its client.
   struct Holding {
     std::string role;         // its name; empty: no role
     std::vector<JobId> jobs;  // that it has held, of an ended one those that exist

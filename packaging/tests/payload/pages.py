@@ -27,7 +27,7 @@ from machine import SOCKETS, TCP, UNIT, run, systemctl
 SECONDS = 3600  # a build on a slow machine
 WORK = pathlib.Path.home() / "operator"
 BEANSTALKD = ("beanstalkd.socket", "beanstalkd.service")
-# The last command of a block that goes on until it is stopped.
+# Matches the last command of a block if it runs until it is stopped.
 SERVES = re.compile(r"(?:tools/run|tubed|beanstalkd)"
                     r"(?: (?!.*--(?:backup|check|cluster-|drain|dump|print-config|salvage|version)).*)?")
 
