@@ -134,8 +134,10 @@ Machine = collections.namedtuple("Machine", "name network scene parts")
 # has for a package from the sources are those of README.md, as tools/check-docs checks.
 MACHINES = [Machine(*row) for row in (
     ("clone", True, clone, [("docs/console.md", None, "Enable it in the service"), ("README.md", None, None)]),
-    ("installing-elsewhere", True, clone, [("docs/installing.md", "Elsewhere", "Files and addresses")]),
-    ("installing", False, service, [("docs/installing.md", "Files and addresses", "Coming from beanstalkd's package")]),
+    ("installing-elsewhere", True, clone, [("docs/installing.md", "Elsewhere", "Drain a host")]),
+    ("draining", False, service, [("docs/installing.md", "Drain a host", "Deploy over two hosts")]),
+    ("deploying", False, service, [("docs/installing.md", "Deploy over two hosts", "Other addresses")]),
+    ("installing", False, service, [("docs/installing.md", "Other addresses", "Coming from beanstalkd's package")]),
     ("installing-for-beanstalkd", False, debians_beanstalkd,
      [("docs/installing.md", "Coming from beanstalkd's package", None)]),
     ("migrating", False, program_and_debians_beanstalkd,
@@ -254,15 +256,13 @@ def shape(lines):
 # --- The pages
 
 def part_of(page, begin, end):
-    """The blocks of a page from the heading `begin` to the heading `end`."""
-    inside = begin is None
-    for block in pasted.blocks_of(pathlib.Path("/payload/tree", page).read_text(encoding="utf-8")):
-        if begin in block.headings:
-            inside = True
-        if end is not None and end in block.headings:
-            return
-        if inside:
-            yield block
+    """The blocks of a page from the heading `begin` to the heading `end`, each of a section that has blocks."""
+    blocks = list(pasted.blocks_of(pathlib.Path("/payload/tree", page).read_text(encoding="utf-8")))
+
+    def first(heading):
+        return next(i for i, block in enumerate(blocks) if heading in block.headings)
+
+    return blocks[first(begin) if begin else 0:first(end) if end else len(blocks)]
 
 
 def write(name, block):
