@@ -301,7 +301,7 @@ def run_machine(machine):
                 return 1
             done += 1
     shell.stop_server()
-    if machine.scene == clone and "cluster: libraft" not in run("tubed", "--version"):
+    if machine.name == "clone" and "cluster: libraft" not in run("tubed", "--version"):
         print("FAILED: the program is built without cluster mode")
         return 1
     print(f"  {machine.name}: {done} blocks of {', '.join(page for page, _, _ in machine.parts)}")
