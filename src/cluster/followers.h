@@ -1,29 +1,30 @@
-// Followers: what a leader has sent to the other nodes, and received from them, since its election.
+// Followers: what a leader has received from the other nodes since its election, and the lease that
+// rests on it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 
 #include "base/time.h"
+#include "cluster/lease.h"
+#include "cluster/raft_core.h"
 #include "cluster/types.h"
 
 namespace tubed::cluster {
 
 class Followers {
  public:
-  // The newest entry that was sent to a node, and when.
-  struct Sent {
-    Index last = 0;
-    Time at = Time::min();
-  };
+  explicit Followers(Duration election_timeout) : lease_(election_timeout) {}
+
   // The last answer of a node.
   struct Answer {
     Time at;
     bool full = false;  // its disk has no room for further jobs
   };
 
-  // Starts again for another term or leader, with nothing sent or received.
+  // Starts again for another term or leader, with nothing received.
   void reset(Time now) {
-    sent_.clear();
+    lease_.reset();
     answers_.clear();
     added_.clear();
     reset_ = now;
@@ -32,9 +33,18 @@ class Followers {
   void added(NodeId node, Time now) { added_[node] = now; }
   void answered(NodeId node, Answer answer) { answers_[node] = answer; }
 
-  // Creates an empty entry for a node to which nothing was sent.
-  Sent& sent(NodeId node) { return sent_[node]; }
-  const std::map<NodeId, Answer>& answers() const { return answers_; }
+  Lease& lease() { return lease_; }
+  const Lease& lease() const { return lease_; }
+  // Returns the last entry that all nodes which have answered after `since` are known to have. The
+  // largest index: none has. O(nodes).
+  Index acknowledged(Time since, const RaftCore& core) const {
+    Index acknowledged = kMostIndex;
+    for (const auto& [node, answer] : answers_) {
+      if (answer.at > since)
+        acknowledged = std::min(acknowledged, core.match(node).value_or(kMostIndex));
+    }
+    return acknowledged;
+  }
   // True if the node has answered and its disk has room for further jobs.
   bool has_room(NodeId node) const {
     const auto found = answers_.find(node);
@@ -49,7 +59,7 @@ class Followers {
   }
 
  private:
-  std::map<NodeId, Sent> sent_;
+  Lease lease_;
   std::map<NodeId, Answer> answers_;
   std::map<NodeId, Time> added_;
   Time reset_;

@@ -19,7 +19,7 @@ namespace tubed::cluster {
 
 class Lease {
  public:
-  explicit Lease(Duration election_timeout) : length_(election_timeout / 10 * 9) {}
+  explicit Lease(Duration election_timeout) : timeout_(election_timeout) {}
 
   // Starts again for another term or leader, without answers.
   void reset() {
@@ -30,12 +30,24 @@ class Lease {
   void answered(NodeId voter, Time sent) {
     Time& echo = echoes_.try_emplace(voter, Time::min()).first->second;
     echo = std::max(echo, sent);
+    if (voter == successor_ && sent > transfer_ended_) given_up_ = false;
   }
-  // Ends the lease now, because leadership may pass to another node at any time.
-  void give_up() { given_up_ = true; }
-  // Leadership did not pass, and can no longer pass.
-  void take_back() { given_up_ = false; }
+
+  // Ends the lease now, because leadership may pass to the successor at any time. If the transfer
+  // has no effect, the lease returns when the successor has answered a later frame, because
+  // everything sent to it before has then arrived or is lost.
+  void give_up(NodeId successor) {
+    given_up_ = true;
+    successor_ = successor;
+    transfer_ended_ = kNever;
+  }
+  // The transfer of leadership has ended without effect.
+  void transfer_ended(Time now) { transfer_ended_ = std::min(transfer_ended_, now); }
   bool given_up() const { return given_up_; }
+  // True if the successor does not answer either, so the lease does not return.
+  bool is_stranded(Time now) const {
+    return given_up_ && transfer_ended_ != kNever && now > transfer_ended_ + 4 * timeout_;
+  }
 
   // Returns when the lease ends; Time::min(): the node has no lease. `voters` includes `self`. Does
   // not allocate. O(n * n).
@@ -49,7 +61,7 @@ class Lease {
           std::ranges::count_if(voters, [&](NodeId other) { return echo_of(other, self) >= time; });
       if (2 * static_cast<std::size_t>(since) > voters.size()) oldest = std::max(oldest, time);
     }
-    return oldest == Time::min() || oldest == kNever ? oldest : oldest + length_;
+    return oldest == Time::min() || oldest == kNever ? oldest : oldest + timeout_ / 10 * 9;
   }
 
  private:
@@ -59,9 +71,11 @@ class Lease {
     return echo == echoes_.end() ? Time::min() : echo->second;
   }
 
-  Duration length_;
+  Duration timeout_;
   std::map<NodeId, Time> echoes_;
   bool given_up_ = false;
+  NodeId successor_ = 0;          // of the last transfer
+  Time transfer_ended_ = kNever;  // kNever: under way, or no transfer
 };
 
 }  // namespace tubed::cluster

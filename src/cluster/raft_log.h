@@ -102,9 +102,10 @@ class RaftLog {
   // then not be appended. The rest of the files is for entries that must not wait.
   bool has_room(std::uint64_t bytes) const { return files_.has_room(bytes); }
   bool full() const { return files_.full(); }
-  // Returns since when entries have been waiting without a batch being stored; kNever: no entries
-  // wait.
-  Time storing_since() const { return storing_since_; }
+  // Returns how long entries have been waiting without a batch being stored; 0: no entries wait.
+  Duration oldest_write() const {
+    return storing_since_ == kNever ? Duration() : context_.host.now() - storing_since_;
+  }
   bool failed() const { return context_.failed; }
 
  private:

@@ -54,7 +54,7 @@ bool Replica::advance() {
   }
   if (ended_) return false;
   const Index committed =
-      TUBED_PLANTED(gate_opens_at_local_sync) ? node_.stored() : node_.committed();
+      TUBED_PLANTED(gate_opens_at_local_sync) ? node_.log().stored() : node_.committed();
   if (serving_) log_->committed(committed);
   raise_level();
   cut();
@@ -86,7 +86,7 @@ bool Replica::begin_term() {
   node_.time().lead(now, host_.wall(), newest_time());
   EntryWriter writer;
   writer.use_ids_below(engine_.queries().next_id());
-  begins_ = node_.last() + 1;
+  begins_ = node_.log().last() + 1;
   return submit(writer, node_.level());
 }
 
@@ -94,7 +94,7 @@ bool Replica::begin_term() {
 bool Replica::submit(EntryWriter& writer, Level level) {
   return node_.submit({writer.finish({.level = level,
                                       .time = node_.time().at(host_.clock()),
-                                      .chain = node_.tail_chain(),
+                                      .chain = node_.chains().tail(),
                                       .leader = node_.id()})}) != 0;
 }
 
@@ -106,15 +106,15 @@ void Replica::raise_level() {
   if (common <= node_.level()) return;
   EntryWriter writer;
   writer.use_ids_below(engine_.queries().next_id());
-  const Index index = node_.last() + 1;
+  const Index index = node_.log().last() + 1;
   if (submit(writer, common)) raises_ = index;
 }
 
 // Returns the time of the newest entry of facts, applied or not; 1970 if no entry has facts.
 Time Replica::newest_time() const {
-  for (Index i = node_.last(); i >= node_.log().first(); --i) {
-    if (node_.entry(i).type != EntryType::facts) continue;
-    const auto header = read_entry_header(node_.entry(i).data.view(), node_.known_level());
+  for (Index i = node_.log().last(); i >= node_.log().first(); --i) {
+    if (node_.log().at(i).type != EntryType::facts) continue;
+    const auto header = read_entry_header(node_.log().at(i).data.view(), node_.known_level());
     return header ? header->time : Time();
   }
   return Time();
@@ -136,8 +136,8 @@ void Replica::serve() {
 // --- Applying
 
 bool Replica::apply(Index index) {
-  const Entry& entry = node_.entry(index);
-  const Applied next{.index = index, .term = entry.term, .chain = node_.chain(index)};
+  const Entry& entry = node_.log().at(index);
+  const Applied next{.index = index, .term = entry.term, .chain = node_.chains().at(index)};
   if (entry.type == EntryType::facts) {
     const std::string_view text = entry.data.view();
     const auto header = read_entry_header(text, node_.known_level());

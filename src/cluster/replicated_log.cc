@@ -47,7 +47,7 @@ void ReplicatedLog::fact(const Fact& fact) {
 
 bool ReplicatedLog::has_room_for(std::size_t body_bytes) const {
   return node_.majority_has_room() && journal_.has_room_for(body_bytes) &&
-         node_.has_room_for(body_bytes + kEntryBytes);
+         node_.log().has_room(body_bytes + kEntryBytes);
 }
 
 bool ReplicatedLog::congested() const {
@@ -72,8 +72,8 @@ bool ReplicatedLog::flush() {
 }
 
 void ReplicatedLog::submit() {
-  Chain chain = node_.tail_chain();
-  Index index = node_.last();
+  Chain chain = node_.chains().tail();
+  Index index = node_.log().last();
   const Time now = now_();
   std::vector<Bytes> entries;
   for (EntryWriter& writer : waiting_) {

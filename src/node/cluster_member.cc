@@ -123,7 +123,8 @@ bool ClusterMember::drive() {
   if (!serves_) parts_.service.set_now(node_->replica().applied_time());
   const Time now = NodeOwner::now();
   if (leadership_ != nullptr) {
-    const bool is_slow = node_->node().oldest_write() > 2 * settings_.cluster.election_timeout;
+    const bool is_slow =
+        node_->node().log().oldest_write() > 2 * settings_.cluster.election_timeout;
     if (node_->node().full() || is_slow) leadership_->hand_over_soon(now);
     leadership_->go_on(now);
   }
@@ -148,7 +149,7 @@ void ClusterMember::look_at_members() {
     links_->set_members(members_);
   }
   request_own_removal();
-  transfers_.set_link_rate(node.lowest_link_rate());
+  transfers_.set_link_rate(node.appends().lowest_rate());
   const NodeId leader = node.leads() ? node_id_ : node.leader();
   if (leader == 0 || (leader == known_leader_ && node.term() == known_term_)) return;
   known_leader_ = leader;
@@ -269,7 +270,7 @@ void ClusterMember::send(NodeId to, std::string frame) {
 
 void ClusterMember::appends_were_slow(NodeId follower, std::uint64_t count, Duration longest) {
   state_.slow_appends += count;
-  const auto rate = static_cast<std::uint64_t>(node_->node().link_rate(follower));
+  const auto rate = static_cast<std::uint64_t>(node_->node().appends().rate(follower));
   parts_.log.limited(Log::Level::warning, parts_.service.tick_time(),
                      "changes took longer than half an election timeout to another node",
                      {{"node", name_of(follower)},
@@ -294,7 +295,7 @@ void ClusterMember::begin_fetch(NodeId source, const std::string& address) {
                     .configuration_index = facts.configuration_index,
                     .name = {},
                     .invites = false},
-                   node_ == nullptr ? 0 : node_->node().last());
+                   node_ == nullptr ? 0 : node_->node().log().last());
 }
 
 void ClusterMember::fetch_ended(bool fetched) {
@@ -319,7 +320,7 @@ void ClusterMember::introduce() {
   PeerFacts facts{.cluster = cluster_id_, .node = node_id_, .address = own_address_};
   if (phase_ == Phase::running) {
     const cluster::Node& node = node_->node();
-    facts.configuration_index = node.configuration_at(node.last()).second;
+    facts.configuration_index = node.configurations().newest();
     facts.has_state = true;
     facts.level = node.level();
   }

@@ -15,7 +15,7 @@ constexpr Duration kLongestLease = std::chrono::hours(1);
 
 ClusterRole role_of(const cluster::Node& node, const cluster::Member* itself) {
   if (node.leads()) return ClusterRole::leader;
-  if (node.is_candidate()) return ClusterRole::candidate;
+  if (node.core().is_candidate()) return ClusterRole::candidate;
   const bool votes = itself != nullptr && itself->role == cluster::MemberRole::voter;
   return votes ? ClusterRole::follower : ClusterRole::standby;
 }
@@ -31,12 +31,12 @@ stats::ClusterNode described(const cluster::Node& node, const cluster::Member& m
                                .is_self = member.id == node.id()};
   if (described.is_self) described.level = node.known_level();
   if (!node.leads()) return described;
-  described.match = described.is_self ? node.stored() : node.match(member.id);
+  described.match = described.is_self ? node.log().stored() : node.match(member.id);
   if (described.is_self) {
     described.silence = Duration::zero();
   } else if (const auto since = node.silent_since(member.id)) {
     described.silence = std::max(now - *since, Duration::zero());
-    described.link_rate = static_cast<std::uint64_t>(node.link_rate(member.id));
+    described.link_rate = static_cast<std::uint64_t>(node.appends().rate(member.id));
   }
   return described;
 }
@@ -52,9 +52,9 @@ void describe_node(const cluster::Node& node, cluster::Index applied, stats::Clu
   state.term = node.term();
   state.feature_level = node.level();
   state.committed = node.committed();
-  state.members_index = node.members_index();
+  state.members_index = node.configurations().newest();
   state.applied = applied;
-  state.stored = node.stored();
+  state.stored = node.log().stored();
   const Time lease_end = node.lease_end();
   state.lease =
       lease_end > now ? std::min<Duration>(kLongestLease, lease_end - now) : Duration::zero();

@@ -73,7 +73,7 @@ Result<void> NodeOwner::start(loop::Loop& loop, const Settings& settings) {
 void NodeOwner::apply(const Settings& settings) {
   journal_->apply(settings);
   replica_->set_hold_grace(settings.cluster.hold_grace);
-  node_->set_log_bytes(settings.cluster.log_size);
+  node_->log().set_log_bytes(settings.cluster.log_size);
 }
 
 bool NodeOwner::drive() {

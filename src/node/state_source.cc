@@ -49,7 +49,7 @@ class StateSource::Sender {
         rate_(options_.rate),
         paid_at_(os::monotonic_now()),
         wakeup_(loop, [this] { woken(); }) {
-    node_.pin(node_.log().first());
+    node_.kept_entries().pin(node_.log().first());
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error& error) {
@@ -66,7 +66,7 @@ class StateSource::Sender {
     }
     changed_.notify_all();
     if (thread_.joinable()) thread_.join();
-    if (ended_) node_.unpin();
+    if (ended_) node_.kept_entries().unpin();
   }
 
   void set_rate(std::uint64_t rate) {
@@ -280,7 +280,7 @@ void StateSource::Sender::woken() {
     changed_.notify_all();
   }
   if (!result) return;
-  node_.unpin();
+  node_.kept_entries().unpin();
   const Ended ended = std::exchange(ended_, nullptr);
   ended(*result);  // may destroy this object
 }
@@ -307,7 +307,7 @@ StateSource::Sender::Answer StateSource::Sender::answer(const Request& request) 
                 position.index, acknowledged)}};
   }
   if (request.from == 0) {
-    const auto [configuration, index] = node_.configuration_at(position.index);
+    const auto [configuration, index] = node_.configurations().at(position.index);
     return {
         .frame = cluster::encode(cluster::TransferLog{.first = log.first(),
                                                       .configuration_index = index,

@@ -304,15 +304,37 @@ TEST_CASE("a lease lasts nine tenths of an election timeout from what a majority
   CHECK(lease.end({1, 2, 3, 4, 5}, 1) == Time(1s) + 270ms);
   // A leader that is not a voter needs two others.
   CHECK(lease.end({2, 3, 4}, 1) == Time(1s) + 270ms);
-  lease.give_up();
-  CHECK(lease.end(voters, 1) == Time::min());
-  lease.take_back();
-  CHECK(lease.end(voters, 1) == Time(2s) + 270ms);
-  lease.give_up();
+  lease.give_up(3);
   lease.reset();
   CHECK(lease.end(voters, 1) == Time::min());
   lease.answered(2, Time(3s));
   CHECK(lease.end(voters, 1) == Time(3s) + 270ms);
+}
+
+TEST_CASE("a lease that was given up returns when the successor has answered a later frame") {
+  const std::vector<NodeId> voters{1, 2, 3};
+  Lease lease(300ms);
+  lease.answered(2, Time(1s));
+  lease.give_up(3);
+  CHECK(lease.given_up());
+  CHECK(lease.end(voters, 1) == Time::min());
+  lease.answered(3, Time(2s));  // the successor may still take over
+  CHECK(lease.given_up());
+  lease.transfer_ended(Time(2s));
+  lease.transfer_ended(Time(3s));  // the first time counts
+  lease.answered(3, Time(2s));     // sent before that
+  lease.answered(2, Time(9s));     // another voter
+  CHECK(lease.end(voters, 1) == Time::min());
+  CHECK_FALSE(lease.is_stranded(Time(2s) + 1200ms));
+  CHECK(lease.is_stranded(Time(2s) + 1201ms));
+  lease.answered(3, Time(2s) + 1ms);
+  CHECK_FALSE(lease.is_stranded(Time(9s)));
+  CHECK(lease.end(voters, 1) == Time(9s) + 270ms);
+  // The next transfer is another one.
+  lease.give_up(3);
+  lease.answered(3, Time(9s));
+  CHECK(lease.end(voters, 1) == Time::min());
+  CHECK_FALSE(lease.is_stranded(Time(99s)));
 }
 
 TEST_CASE(

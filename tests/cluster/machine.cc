@@ -145,7 +145,7 @@ std::optional<Machine::State> Machine::state_of(Machine& source) const {
 
 bool Machine::take_state_of(Machine& source) {
   auto state = state_of(source);
-  if (!state || state->last < process_->node->last()) return false;
+  if (!state || state->last < process_->node->log().last()) return false;
   const auto own = cluster::load_node_state(raft_disk_);
   if (off()) return false;
   end_process();
@@ -168,7 +168,8 @@ void Machine::wipe() {
 bool Machine::join(Machine& source) {
   auto state = state_of(source);
   if (!state) return false;
-  const auto members = cluster::decode_members(source.node().configuration_at(state->last).first);
+  const auto members =
+      cluster::decode_members(source.node().configurations().at(state->last).first);
   const auto itself = std::ranges::find(members.value(), id_, &cluster::Member::id);
   if (itself == members->end() || itself->role != cluster::MemberRole::standby) return false;
   // The leader does not send again what this machine has acknowledged.
@@ -290,7 +291,7 @@ void Machine::follow_replica() {
     more = replica.advance();
     for (; process_->seen < replica.applied().index; ++process_->seen) {
       const Index index = process_->seen + 1;
-      world_.applied(id_, index, process_->node->entry(index));
+      world_.applied(id_, index, process_->node->log().at(index));
     }
   }
 }
@@ -325,7 +326,8 @@ void Machine::end_tick() {
 // A leader that cannot store entries passes on leadership when nothing is under way.
 void Machine::hand_over() {
   cluster::Node& node = *process_->node;
-  const bool cannot_store = node.full() || node.oldest_write() > 2 * options_.election_timeout;
+  const bool cannot_store =
+      node.full() || node.log().oldest_write() > 2 * options_.election_timeout;
   if (!cannot_store || clock() < hand_over_at_ || !is_clean()) return;
   hand_over_at_ = clock() + std::chrono::seconds(1);
   if (node.transfer(0)) ++hand_overs_;

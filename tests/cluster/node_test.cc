@@ -156,11 +156,12 @@ class Trio {
     Machine& machine = of(id);
     const Node& source = *machine.node;
     const Index last = source.applicable() - machine.behind;
-    State state{
-        .base = {.index = last, .term = source.log().term_of(last), .chain = source.chain(last)},
-        .first = source.log().first(),
-        .state = *load_node_state(machine.disk).value()};
-    for (Index i = state.first; i <= last; ++i) state.entries.push_back(source.entry(i));
+    State state{.base = {.index = last,
+                         .term = source.log().term_of(last),
+                         .chain = source.chains().at(last)},
+                .first = source.log().first(),
+                .state = *load_node_state(machine.disk).value()};
+    for (Index i = state.first; i <= last; ++i) state.entries.push_back(source.log().at(i));
     return state;
   }
   void restart_with(NodeId id, const State& fetched) {
@@ -233,7 +234,7 @@ TEST_CASE("a single node leads at once, and commits entries that are on its disk
   CHECK(node.leads());
   CHECK(node.lease_end() == kNever);
   EntryWriter writer;
-  const Index first = node.submit({writer.finish({.chain = node.tail_chain()})});
+  const Index first = node.submit({writer.finish({.chain = node.chains().tail()})});
   CHECK(first == 2);
   CHECK(node.committed() == 1);
   run(disk, node, host);
@@ -272,10 +273,10 @@ TEST_CASE("a node refuses a journal that does not fit its raft log") {
     Node& node = **opened;
     for (int i = 0; i < 20; ++i) {
       EntryWriter writer;
-      REQUIRE(node.submit({writer.finish({.chain = node.tail_chain()})}) != 0);
+      REQUIRE(node.submit({writer.finish({.chain = node.chains().tail()})}) != 0);
       run(disk, node, host);
     }
-    last = {.index = node.last(), .term = node.term(), .chain = node.tail_chain()};
+    last = {.index = node.log().last(), .term = node.term(), .chain = node.chains().tail()};
     node.journal_synced(last.index);
     CHECK(node.log().first() == last.index - 3);
     run(disk, node, host);
@@ -363,7 +364,7 @@ TEST_CASE(
   machine.host.fetched_from = 0;
   trio.load(leader, 400);
   CHECK(machine.host.fetched_from == leader);
-  CHECK(trio.node(leader).log().first() > machine.node->last());
+  CHECK(trio.node(leader).log().first() > machine.node->log().last());
 
   // It hears from its leader all the time, even if an answer takes longer than a heartbeat.
   machine.delay = 40ms;
@@ -378,7 +379,7 @@ TEST_CASE(
   trio.restart_with(lagging, state);
   trio.load(leader, 700);
   CHECK(machine.host.fetched_from == 0);
-  CHECK(machine.node->last() + 40 > trio.node(leader).last());
+  CHECK(machine.node->log().last() + 40 > trio.node(leader).log().last());
 }
 
 TEST_CASE("a node whose acknowledgements were lost is sent only the entries that it lacks") {
@@ -393,7 +394,7 @@ TEST_CASE("a node whose acknowledgements were lost is sent only the entries that
   CHECK(machine.node->log().first() > 20 + 4);
   machine.mute = false;
   trio.load(leader, 100);
-  CHECK(machine.node->last() + 5 > trio.node(leader).last());
+  CHECK(machine.node->log().last() + 5 > trio.node(leader).log().last());
   CHECK(machine.host.fetched_from == 0);
 }
 
@@ -415,7 +416,7 @@ TEST_CASE("a follower gets at most the bytes that may be under way, until they a
   trio.load(leader, 100, 1500);
   trio.load(leader, 1, 10'000);
   for (int i = 0; i < 600; ++i) trio.step();
-  CHECK(machine.node->last() == trio.node(leader).last());
+  CHECK(machine.node->log().last() == trio.node(leader).log().last());
   CHECK(machine.most_sent > 10'000);
   CHECK(machine.most_sent < 10'100);
   // A full window does not count as silence.
@@ -434,8 +435,8 @@ TEST_CASE("a leader invites a standby, but no longer after its promotion") {
   for (int i = 0; i < 2000 && !node.change_members(members); ++i) trio.step();
   const auto known = [&](NodeId id) { return trio.node(id).members() == members; };
   for (int i = 0; i < 2000 && !(known(1) && known(2) && known(3)); ++i) trio.step();
-  for (int i = 0; i < 2000 && node.committed() != node.last(); ++i) trio.step();
-  REQUIRE(node.committed() == node.last());
+  for (int i = 0; i < 2000 && node.committed() != node.log().last(); ++i) trio.step();
+  REQUIRE(node.committed() == node.log().last());
   REQUIRE(node.has_lease());
   CHECK(node.may_invite(standby));
   CHECK_FALSE(node.may_invite(other));
@@ -446,14 +447,14 @@ TEST_CASE("a leader invites a standby, but no longer after its promotion") {
   SUBCASE("no tick has passed since the promotion, which is not committed") {
     members[standby - 1].role = MemberRole::voter;
     REQUIRE(node.change_members(members));
-    REQUIRE(node.committed() < node.last());
-    CHECK(node.members_index() == node.last());
+    REQUIRE(node.committed() < node.log().last());
+    CHECK(node.configurations().newest() == node.log().last());
     CHECK_FALSE(node.may_invite(standby));
-    for (int i = 0; i < 2000 && node.committed() < node.last(); ++i) {
+    for (int i = 0; i < 2000 && node.committed() < node.log().last(); ++i) {
       trio.step();
       CHECK_FALSE(node.may_invite(standby));
     }
-    CHECK(node.committed() == node.last());
+    CHECK(node.committed() == node.log().last());
   }
   SUBCASE("the others elect a leader without this one only after the standby knows of its vote") {
     trio.of(standby).delay = 20ms;
@@ -461,14 +462,16 @@ TEST_CASE("a leader invites a standby, but no longer after its promotion") {
     REQUIRE(node.change_members(members));
     bool knows = false;
     SUBCASE("the change is only committed") {
-      for (int i = 0; i < 2000 && node.committed() < node.members_index(); ++i) trio.step();
+      for (int i = 0; i < 2000 && node.committed() < node.configurations().newest(); ++i)
+        trio.step();
     }
     SUBCASE("the new voter has it too") {
       knows = true;
-      for (int i = 0; i < 2000 && node.match(standby) < node.members_index(); ++i) trio.step();
+      for (int i = 0; i < 2000 && node.match(standby) < node.configurations().newest(); ++i)
+        trio.step();
     }
-    REQUIRE(node.committed() >= node.members_index());
-    CHECK((node.match(standby) >= node.members_index()) == knows);
+    REQUIRE(node.committed() >= node.configurations().newest());
+    CHECK((node.match(standby) >= node.configurations().newest()) == knows);
     trio.of(leader).silent = true;
     if (!knows) trio.frames.clear();
     bool elected = false;
@@ -511,7 +514,7 @@ TEST_CASE("entries under way to a follower are not sent again") {
     machine.sent = 0;
     trio.load(leader, 30, 1000);
     run_quietly(250);
-    CHECK(machine.node->last() == trio.node(leader).last());
+    CHECK(machine.node->log().last() == trio.node(leader).log().last());
     CHECK(machine.sent == 30 * 1024);
   }
   SUBCASE("unless they may be lost") {
@@ -522,7 +525,7 @@ TEST_CASE("entries under way to a follower are not sent again") {
     machine.silent = false;
     machine.sent = 0;
     run_quietly(350);
-    CHECK(machine.node->last() == trio.node(leader).last());
+    CHECK(machine.node->log().last() == trio.node(leader).log().last());
     CHECK(machine.sent == 10 * 1024);
   }
 }
@@ -544,7 +547,7 @@ TEST_CASE("old entries are kept up to a number and a size, and at least one") {
       run(disk, node, host);
       node.journal_synced(node.applicable());
     }
-    last = {.index = node.last(), .term = node.term(), .chain = node.tail_chain()};
+    last = {.index = node.log().last(), .term = node.term(), .chain = node.chains().tail()};
     return last.index + 1 - node.log().first();
   };
   // A record takes 24 bytes more. Entries are cut at a start, and when an eighth of the bytes is
@@ -572,7 +575,7 @@ TEST_CASE("a node reports how long its disk has not stored entries, and that the
   REQUIRE(opened.ok());
   Node& node = **opened;
   run(disk, node, host);
-  CHECK(node.oldest_write() == Duration());
+  CHECK(node.log().oldest_write() == Duration());
   CHECK(!node.full());
   CHECK(!node.congested());
   const auto submit = [&node] {
@@ -584,16 +587,16 @@ TEST_CASE("a node reports how long its disk has not stored entries, and that the
   host.now += 700ms;
   submit();
   node.tick();
-  CHECK(node.oldest_write() == 700ms);
+  CHECK(node.log().oldest_write() == 700ms);
   CHECK(node.congested());
   // The next write begins.
   disk.run_one();
   node.tick();
-  CHECK(node.oldest_write() == Duration());
+  CHECK(node.log().oldest_write() == Duration());
   host.now += 20ms;
-  CHECK(node.oldest_write() == 20ms);
+  CHECK(node.log().oldest_write() == 20ms);
   run(disk, node, host);
-  CHECK(node.oldest_write() == Duration());
+  CHECK(node.log().oldest_write() == Duration());
   CHECK(!node.congested());
   // A refused write is still the same write.
   disk.set_capacity(0);
@@ -604,7 +607,7 @@ TEST_CASE("a node reports how long its disk has not stored entries, and that the
   host.now += 2s;
   node.tick();
   CHECK(node.full());
-  CHECK(node.oldest_write() > 2s);
+  CHECK(node.log().oldest_write() > 2s);
 }
 
 }  // namespace tubed::cluster

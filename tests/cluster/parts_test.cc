@@ -181,7 +181,7 @@ TEST_CASE("a follower answers each part with its time, and the last when the ent
   follower.receive(400, 400);
   REQUIRE(follower.sent.size() == 2);
   CHECK(follower.node->leader() == 2);
-  CHECK(follower.node->election_deadline() >= follower.now + 300ms);
+  CHECK(follower.node->core().deadline() >= follower.now + 300ms);
   for (int i = 0; i < 2; ++i) {
     const Message& answer = follower.sent[static_cast<std::size_t>(i)];
     CHECK(answer.type == MessageType::append_result);
@@ -195,7 +195,7 @@ TEST_CASE("a follower answers each part with its time, and the last when the ent
   REQUIRE(follower.sent.size() == 3);
   CHECK(follower.sent.back().echo == Time(3s));
   CHECK(follower.sent.back().index == 2);
-  CHECK(follower.node->last() == 2);
+  CHECK(follower.node->log().last() == 2);
 }
 
 TEST_CASE("parts with a gap are signs of life and no entries") {
@@ -206,7 +206,7 @@ TEST_CASE("parts with a gap are signs of life and no entries") {
   follower.store();
   CHECK(follower.sent.size() == 3);
   CHECK(follower.sent.back().echo == Time(3s));
-  CHECK(follower.node->last() == 1);
+  CHECK(follower.node->log().last() == 1);
 }
 
 TEST_CASE("a part of an older term is not answered") {
@@ -223,7 +223,7 @@ TEST_CASE("a whole frame that contradicts its parts is dropped") {
   follower.receive(0, 400, 1, 3);
   follower.receive(400, 2000, 1, 3);  // its append is of the term 2
   follower.store();
-  CHECK(follower.node->last() == 1);
+  CHECK(follower.node->log().last() == 1);
 }
 
 }  // namespace tubed::cluster

@@ -34,7 +34,7 @@ class Leader final : public NodeHost {
     node_ = std::move(*opened);
     REQUIRE(node_->leads());
     log_ = std::make_unique<ReplicatedLog>(*node_, journal_, [this] { return now_; });
-    seen_ = node_->last();
+    seen_ = node_->log().last();
   }
 
   ReplicatedLog& log() { return *log_; }
@@ -49,9 +49,9 @@ class Leader final : public NodeHost {
     log_->committed(node_->committed());
     REQUIRE(log_->is_clean());
     std::vector<std::vector<Fact>> entries;
-    while (seen_ < node_->last()) {
+    while (seen_ < node_->log().last()) {
       Facts facts;
-      REQUIRE(read_facts(node_->entry(++seen_).data.view(), facts));
+      REQUIRE(read_facts(node_->log().at(++seen_).data.view(), facts));
       entries.push_back(std::move(facts.all));
     }
     return entries;

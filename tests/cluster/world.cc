@@ -171,9 +171,9 @@ void World::remember_nodes() {
     remember("node " + text(machine.id()) + ": term " + text(raft.term()) +
              (raft.leads() ? ", leads" : ", follows " + text(raft.leader())) +
              (machine.serves() ? ", serves" : "") + ", entries " + text(raft.log().first()) +
-             " to " + text(raft.last()) + ", stored " + text(raft.stored()) + ", committed " +
-             text(raft.committed()) + ", applied " + text(machine.replica().applied().index) +
-             ", members" + roles);
+             " to " + text(raft.log().last()) + ", stored " + text(raft.log().stored()) +
+             ", committed " + text(raft.committed()) + ", applied " +
+             text(machine.replica().applied().index) + ", members" + roles);
   }
 }
 
@@ -396,7 +396,7 @@ void World::compare(std::size_t index) {
   Machine& machine = *nodes_[index].machine;
   machine.engine().check_invariants();
   if (machine.replica().applied().index != twin_index_ || !machine.is_clean()) return;
-  if (machine.serves() && machine.node().last() != twin_index_) return;
+  if (machine.serves() && machine.node().log().last() != twin_index_) return;
   ++counts_.comparisons;
   // A serving node lets time pass without a fact: a job whose delay has ended is ready, also in its
   // journal after compaction. At a time that has not passed for the leader, such a job would still
@@ -567,7 +567,7 @@ void World::check_end() {
 bool World::all_agree() const {
   return std::ranges::all_of(nodes_, [this](const Node& node) {
     return node.machine->running() && node.machine->replica().applied().index == twin_index_ &&
-           node.machine->node().last() == twin_index_ && node.machine->is_clean();
+           node.machine->node().log().last() == twin_index_ && node.machine->is_clean();
   });
 }
 

@@ -216,7 +216,7 @@ void World::check_invitation(std::size_t index, std::size_t from) {
     newest = entry->first;
     votes = is_voter(cluster::decode_members(entry->second.data.view()).value());
   }
-  const bool knows_later = caller.configuration_at(caller.last()).second > newest;
+  const bool knows_later = caller.configurations().newest() > newest;
   if (is_voter(caller.members()) || (votes && !knows_later))
     problem("node " + text(from + 1) + " invites node " + text(id) +
             ", which has forgotten its votes");

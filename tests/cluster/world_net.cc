@@ -42,7 +42,7 @@ void World::check_frame(NodeId from, NodeId to, const std::string& frame) {
   if (frame.size() > kShort || !machine.running()) return;
   if (type == cluster::MessageType::append_result) {
     check_answer(from, *cluster::decode(frame));
-  } else if (type == cluster::MessageType::append && machine.node().has_waiting_entries(to)) {
+  } else if (type == cluster::MessageType::append && machine.node().appends().has_waiting(to)) {
     if (cluster::decode(frame)->index > machine.node().match(to))
       problem("node " + text(from) + " lets a heartbeat to node " + text(to) + " overtake entries");
   }
@@ -56,7 +56,7 @@ void World::check_answer(NodeId from, const cluster::Message& answer) {
   const Duration timeout = nature_.machine.election_timeout;
   const Duration skew = timeout * nature_.rate_skew / 1'000'000 + 2ms;
   const Time heard = node_of(answer.to).machine->true_time_of(answer.echo);
-  const Time until = machine.true_time_of(machine.node().election_deadline());
+  const Time until = machine.true_time_of(machine.node().core().deadline());
   if (until < heard + timeout - skew)
     problem("node " + text(from) + " answers a leader, and its election begins early");
 }

@@ -337,7 +337,7 @@ TEST_CASE("--check prints the position of a node") {
     RunningNode node(loop, d, 1);
     node.work(20);
     node.settle();
-    last = node.node().last();
+    last = node.node().log().last();
   }
   const std::string text = check();
   CHECK(text.find(fmt::format("position:    entry {} of term 1 of a replicated log\n", last)) !=

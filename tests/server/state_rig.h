@@ -177,7 +177,7 @@ class RunningNode final : public cluster::NodeHost,
   void settle() {
     REQUIRE(run_until([this] {
       const FactLog& log = replica_->log();
-      return log.appended() == log.durable() && replica_->applied().index == node_->last() &&
+      return log.appended() == log.durable() && replica_->applied().index == node_->log().last() &&
              journal_->synced() == journal_->appended();
     }));
   }

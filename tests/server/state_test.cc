@@ -70,8 +70,8 @@ void check_equal(RunningNode& node, const std::string& directory, const node::Fe
   CHECK(*copy.found.applied == state.position);
   CHECK_FALSE(copy.found.cut.has_value());
   Replayer replayer(*copy.engine);
-  for (cluster::Index i = state.position.index + 1; i <= node.node().last(); ++i)
-    replayer.apply(node.node().entry(i));
+  for (cluster::Index i = state.position.index + 1; i <= node.node().log().last(); ++i)
+    replayer.apply(node.node().log().at(i));
   CHECK(difference(journal::durable_state(*copy.engine, now), node.lines(now)) == "");
 }
 
@@ -87,9 +87,9 @@ void check_log(RunningNode& node, const std::string& directory, const node::Fetc
   CHECK(log->first <= node.node().log().first());
   for (cluster::Index i = node.node().log().first(); i <= log->last(); ++i) {
     const cluster::Entry& entry = log->entries[i - log->first];
-    CHECK(entry.term == node.node().entry(i).term);
-    CHECK(entry.type == node.node().entry(i).type);
-    CHECK(entry.data.view() == node.node().entry(i).data.view());
+    CHECK(entry.term == node.node().log().at(i).term);
+    CHECK(entry.type == node.node().log().at(i).type);
+    CHECK(entry.data.view() == node.node().log().at(i).data.view());
   }
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("the state of a node is fetched") {
   Two two;
   const node::FetchedState state = fetched(two.loop, *two.node, two.a, two.b);
   CHECK(state.cluster == two.founded.cluster);
-  CHECK(state.position.index == two.node->node().last());
+  CHECK(state.position.index == two.node->node().log().last());
   CHECK(state.configuration_index == 1);
   CHECK(state.bytes > 0);
   check_equal(*two.node, two.b + "/fetch", state);
@@ -263,8 +263,9 @@ TEST_CASE("a state that goes less far than the node is refused") {
   Fetch fetch = two.fetch(1'000'000);
   Source source(two.loop, *two.node, two.door.accept(), two.a);
   REQUIRE(two.run_until([&] { return fetch.ended() && source.ended(); }));
-  CHECK(fetch.error().ends_with(fmt::format(
-      "it goes to entry {}, and this node has entries up to 1000000", two.node->node().last())));
+  CHECK(fetch.error().ends_with(
+      fmt::format("it goes to entry {}, and this node has entries up to 1000000",
+                  two.node->node().log().last())));
   two.check_untouched();
 }
 
@@ -304,7 +305,7 @@ TEST_CASE("a raft log that was cut beyond the copy ends the transfer") {
     two.node->work(20);
     return newest_segment() > listed;
   }));
-  const cluster::Index copied = node.last();  // at most
+  const cluster::Index copied = node.log().last();  // at most
   REQUIRE(two.run_until([&] {
     two.node->work(20);
     return node.log().first() > copied + 1;
