@@ -253,15 +253,20 @@ class RunBatch final : public Script {
   std::string results_;  // without the brackets
 };
 
-std::variant<std::unique_ptr<Script>, Problem> script_of_batch(const Operation& operation,
-                                                               const Parameters& parameters,
-                                                               const ScriptOptions& options) {
-  auto batch = operation.kind == Kind::put_many
-                   ? batch_of_puts(operation, parameters, options.batch)
-               : operation.kind == Kind::each ? batch_of_ids(operation, parameters)
-                                              : batch_of_jobs(operation, options.held_jobs);
-  if (auto* problem = std::get_if<Problem>(&batch)) return std::move(*problem);
-  return std::make_unique<RunBatch>(operation, std::move(std::get<Batch>(batch)));
+// Returns nothing if the operation is a single command.
+std::optional<std::variant<Batch, Problem>> batch_of(const Operation& operation,
+                                                     const Parameters& parameters,
+                                                     const ScriptOptions& options) {
+  switch (operation.kind) {
+    case Kind::put_many:
+      return batch_of_puts(operation, parameters, options.batch);
+    case Kind::each:
+      return batch_of_ids(operation, parameters);
+    case Kind::all_held:
+      return batch_of_jobs(operation, options.held_jobs);
+    default:
+      return std::nullopt;
+  }
 }
 
 // A line that is too long is skipped, and the body after it would be run as commands.
@@ -287,9 +292,10 @@ std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operat
     if (auto* problem = std::get_if<Problem>(&list)) return std::move(*problem);
     return std::make_unique<ListTubes>(std::move(std::get<TubeList>(list)));
   }
-  const bool is_batch = operation.kind == Kind::put_many || operation.kind == Kind::each ||
-                        operation.kind == Kind::all_held;
-  if (is_batch) return script_of_batch(operation, parameters, options);
+  if (auto batch = batch_of(operation, parameters, options)) {
+    if (auto* problem = std::get_if<Problem>(&*batch)) return std::move(*problem);
+    return std::make_unique<RunBatch>(operation, std::move(std::get<Batch>(*batch)));
+  }
   if (options.held) {
     parameters.emplace_back("id", fmt::to_string(options.held->id));
     if (find(parameters, "pri") == nullptr)
