@@ -1,10 +1,6 @@
 // How the HTTP server works
 //
-// libmicrohttpd parses requests and formats responses. It runs in its external mode: it has no
-// thread and no listening socket, only an epoll descriptor and a timeout. `events_` watches that
-// descriptor, `daemon_timer_` has the timeout, and each calls run_daemon(), which lets the daemon
-// do its work. If the daemon has more to do at once, `idle_` calls it again in the next tick; until
-// then events and timeouts do not call it, so it runs once per tick.
+// The daemon of libmicrohttpd (http_daemon.h) parses requests and formats responses.
 //
 // A connection goes through these steps; HttpConnection::Progress has their names.
 // 1. A Listener accepts it and on_connection() gives it to the daemon, which calls on_notice(); an
@@ -38,8 +34,6 @@
 //   then after the total timeout.
 // - The daemon does not watch suspended connections; check_suspended() finds those whose client has
 //   disconnected.
-// - The daemon may report work forever that it cannot do, for a request whose chunk header does not
-//   fit into its memory. After kMaxFutileRuns it runs every kFutileDelay only.
 //
 // A connection of TLS is a TlsChannel, and a Bridge passes its bytes to one end of a socket pair
 // whose other end the daemon has: certificates, limits and versions are those of all listeners.
@@ -55,7 +49,6 @@
 #include <microhttpd.h>
 #include <poll.h>
 
-#include "base/assert.h"
 #include "loop/http_connection.h"
 #include "os/clock.h"
 
@@ -78,9 +71,6 @@ constexpr std::size_t kDaemonConnections = 2 * HttpServer::kMaxConnections + Htt
 
 // The limit on LingeringCloses. A further connection closes the oldest.
 constexpr std::size_t kMaxLingering = 16;
-
-constexpr int kMaxFutileRuns = 64;
-constexpr Duration kFutileDelay = std::chrono::milliseconds(20);
 
 // Sent to a connection that cannot be served because no descriptor is free. The Listener adds the
 // last line end.
@@ -158,32 +148,13 @@ bool shut_down_oldest(std::span<const std::unique_ptr<HttpConnection>> connectio
 
 }  // namespace
 
-void HttpServer::StopDaemon::operator()(MHD_Daemon* daemon) const {
-  MHD_stop_daemon(daemon);
-}
-
 HttpServer::HttpServer(Loop& loop, HttpOwner& owner)
     : loop_(loop),
       owner_(owner),
       handshakes_(loop),
       total_timer_(loop, [this] { shut_down_overdue(); }),
       check_timer_(loop, [this] { check_suspended(); }),
-      daemon_(start_daemon(*this)),
-      daemon_timer_(loop,
-                    [this] {
-                      if (!work_pending_) run_daemon();
-                    }),
-      idle_(this),
-      events_(this) {
-  TUBED_ASSERT(daemon_ != nullptr);
-  const int epoll = MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-  TUBED_ASSERT(uv_poll_init(loop.uv(), events_.get(), epoll) == 0);
-  uv_idle_init(loop.uv(), idle_.get());
-  uv_poll_start(events_.get(), UV_READABLE, [](uv_poll_t* handle, int, int) {
-    auto& server = owner_of<HttpServer>(handle);
-    if (!server.work_pending_) server.run_daemon();
-  });
-}
+      daemon_(loop, start_daemon(*this), [this] { budget_left_ = kBytesPerTick; }) {}
 
 HttpServer::~HttpServer() {
   stopping_ = true;
@@ -219,7 +190,7 @@ void HttpServer::set_timeouts(std::chrono::seconds idle, Duration total) {
   total_timeout_ = total;
   for (const auto& connection : connections_) connection->set_idle_timeout(idle);
   arm_total_timer();
-  set_work_pending(true);  // the timeout of the daemon may have changed
+  daemon_.run_soon();  // the timeout of the daemon may have changed
 }
 
 void HttpServer::set_keep_alive(std::chrono::seconds idle) {
@@ -232,7 +203,7 @@ void HttpServer::set_keep_alive(std::chrono::seconds idle) {
       connection->set_idle_timeout(idle);
     }
   }
-  set_work_pending(true);
+  daemon_.run_soon();
 }
 
 std::size_t HttpServer::exchanges() const {
@@ -280,7 +251,7 @@ void HttpServer::add_to_daemon(os::Socket socket, HttpPeer peer,
   // The daemon owns the descriptor even if the call fails. It does not need the peer's address.
   const int descriptor = socket.release();
   MHD_add_connection(daemon_.get(), descriptor, nullptr, 0);
-  set_work_pending(true);
+  daemon_.run_soon();
 }
 
 void HttpServer::on_accept_error(const std::string& reason, std::uint64_t) {
@@ -376,12 +347,6 @@ void HttpServer::connection_suspended() {
   if (!std::exchange(checks_suspended_, true)) check_timer_.arm(kCheckInterval);
 }
 
-// The daemon does not report work for a resumed connection through its epoll descriptor or timeout.
-void HttpServer::connection_resumed() {
-  has_resumed_ = true;
-  set_work_pending(true);
-}
-
 void HttpServer::check_suspended() {
   std::vector<pollfd> watched;
   std::vector<HttpConnection*> suspended;
@@ -408,36 +373,6 @@ void HttpServer::linger(int descriptor) {
   const auto place = lingering_.insert(lingering_.end(), nullptr);
   *place = std::make_unique<LingeringClose>(loop_, std::move(channel),
                                             [this, place] { lingering_.erase(place); });
-}
-
-void HttpServer::run_daemon() {
-  budget_left_ = kBytesPerTick;
-  called_back_ = false;
-  has_resumed_ = false;
-  MHD_run(daemon_.get());
-  MHD_UNSIGNED_LONG_LONG milliseconds = 0;
-  const bool waits = MHD_get_timeout(daemon_.get(), &milliseconds) == MHD_YES;
-  const bool has_work = has_resumed_ || (waits && milliseconds == 0);
-  futile_runs_ = has_work && !called_back_ ? futile_runs_ + 1 : 0;
-  const bool is_futile = futile_runs_ > kMaxFutileRuns;
-  set_work_pending(has_work && !is_futile);
-  if (is_futile) {
-    daemon_timer_.arm(kFutileDelay);
-  } else if (waits && milliseconds > 0) {
-    daemon_timer_.arm(std::chrono::milliseconds(milliseconds));
-  } else {
-    daemon_timer_.disarm();
-  }
-}
-
-void HttpServer::set_work_pending(bool pending) {
-  if (std::exchange(work_pending_, pending) == pending) return;
-  if (pending) {
-    uv_idle_start(idle_.get(),
-                  [](uv_idle_t* handle) { owner_of<HttpServer>(handle).run_daemon(); });
-  } else {
-    uv_idle_stop(idle_.get());
-  }
 }
 
 }  // namespace tubed::loop

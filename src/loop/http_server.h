@@ -20,6 +20,7 @@
 
 #include "base/time.h"
 #include "loop/bridge.h"
+#include "loop/http_daemon.h"
 #include "loop/http_exchange.h"
 #include "loop/http_request.h"
 #include "loop/lingering_close.h"
@@ -29,7 +30,6 @@
 #include "loop/tls_handshakes.h"
 
 struct MHD_Connection;
-struct MHD_Daemon;
 
 namespace tubed::loop {
 
@@ -123,20 +123,16 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   std::size_t budget_for(std::size_t bytes) const;
   void spend(std::size_t bytes) { budget_left_ -= bytes; }
   void connection_suspended();
-  void connection_resumed();
+  void connection_resumed() { daemon_.note_resumed(); }
 
   // --- For the callbacks of libmicrohttpd
 
   // Records that libmicrohttpd has called back and thus makes progress.
-  void note_call() { called_back_ = true; }
+  void note_call() { daemon_.note_call(); }
   HttpConnection* connection_opened(MHD_Connection* handle, int descriptor);
   void connection_closed(HttpConnection* connection);
 
  private:
-  struct StopDaemon {
-    void operator()(MHD_Daemon* daemon) const;
-  };
-
   void on_connection(os::Socket socket) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
   void on_secured(std::unique_ptr<Channel> channel, const TlsPeer& peer) override;
@@ -144,8 +140,6 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   std::string_view refusal() const;
   bool is_full() const { return connections_.size() - waits_ >= kMaxConnections; }
   void add_to_daemon(os::Socket socket, HttpPeer peer, std::weak_ptr<const Bridge> bridge = {});
-  void run_daemon();
-  void set_work_pending(bool pending);
   void make_room();
   void shut_down_overdue();
   void arm_total_timer();
@@ -173,15 +167,7 @@ class HttpServer final : public ListenerOwner, public TlsOwner {
   Timer total_timer_;
   Timer check_timer_;
   bool checks_suspended_ = false;
-  std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;
-  Timer daemon_timer_;
-  bool work_pending_ = false;
-  bool has_resumed_ = false;  // the daemon has not called a resumed connection yet
-  bool called_back_ = false;  // in this run of the daemon
-  int futile_runs_ = 0;       // consecutive runs of the daemon without progress
-  // Destroyed before the daemon closes the descriptor that `events_` watches.
-  Handle<uv_idle_t> idle_;
-  Handle<uv_poll_t> events_;
+  HttpDaemon daemon_;
 };
 
 }  // namespace tubed::loop
