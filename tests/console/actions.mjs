@@ -500,7 +500,7 @@ test("the jobs of a tube, by their state", async () => {
     (rows) => rows.map((each) => Number(each.dataset.key))), [facts.after]);
 });
 
-test("pages of jobs, sorting, and search among those that are loaded", async () => {
+test("pages of jobs, and sorting", async () => {
   const page = await newPage();
   await open(page, "#/tubes/mail?state=ready");
   const loaded = () => page.textContent("[data-count]");
@@ -520,14 +520,69 @@ test("pages of jobs, sorting, and search among those that are loaded", async () 
   await page.click("th[data-column=pri] button");
   await becomes("the first job", () => page.getAttribute("#table-jobs tr[data-key]", "data-key"),
     String(facts.ready.at(-1) + 1));
-  // The search covers ids, and bodies that were read.
-  await page.fill("[data-search]", String(facts.ready[700]));
-  await becomes("the jobs", loaded, "1 of 1,205 jobs loaded");
+});
+
+test("the server searches bodies and filters jobs, and the page says how many it looked at", async () => {
+  const page = await newPage();
+  await open(page, "#/tubes/mail?state=ready");
+  const count = () => page.textContent("[data-count]");
+  const keys = () => page.locator("#table-jobs tr[data-key]").evaluateAll((rows) =>
+    rows.map((each) => Number(each.dataset.key)));
+  await becomes("the jobs", count, "100 jobs loaded");
+  // Sorted, only the loaded jobs are in order.
+  await page.click("th[data-column=id] button");
+  await becomes("the jobs", count, "100 jobs loaded; sorted: only loaded");
   await page.fill("[data-search]", "Order 1111 has");
-  await becomes("the jobs", loaded, "0 of 1,205 jobs loaded");
-  await page.click(action("search-bodies"));
-  assert.match(await taskEnd(page, "done"), /^1,\d\d\d read\.$/);
-  await becomes("the jobs", loaded, "1 of 1,205 jobs loaded");
+  await becomes("the jobs", count, "1 job found among 1,205, all");
+  assert.deepEqual(await keys(), [facts.ready[1111 - 370]]);
+  assert.match(hashOf(page), /q=Order\+1111\+has/);
+  assert(!await page.isVisible(action("more")));
+  await page.fill("[data-search]", "Order");
+  await becomes("the jobs", count, "100 jobs found among 100; more to search; sorted: only found");
+  assert.equal(await page.textContent(action("more")), "Find 100 more");
+  await page.click(action("much-more"));
+  await becomes("the jobs", count, "1,100 jobs found among 1,100; more to search; sorted: only found");
+  // Several filters, from an address.
+  await show(page, "#/tubes/mail?state=ready&pri_below=2&age_below=1d");
+  await becomes("the jobs", count, "1 job found among 1,205, all");
+  assert.deepEqual(await keys(), [facts.ready.at(-1) + 1]);
+  assert(await page.isVisible("[data-filters]"));
+  assert.equal(await page.inputValue("[name=pri_below]"), "2");
+  await page.fill("[name=failures_over]", "0");
+  await becomes("the jobs", count, "0 jobs found among 1,205, all");
+  assert.equal(await page.textContent(".jobs .empty"), "No job matches.");
+  // A wrong value is named.
+  await page.fill("[name=age_over]", "yesterday");
+  await becomes("the problem", () => page.textContent(".jobs .empty"),
+    "age_over: A parameter has a value that the command does not take.");
+  await page.click(action("clear-filters"));
+  await becomes("the jobs", count, "100 jobs loaded");
+  assert.equal(hashOf(page), "#/tubes/mail?state=ready");
+  await show(page, "#/tubes/mail?state=next");
+  await becomes("the field", () => page.isDisabled("[data-search]"), true);
+});
+
+test("a search in very many jobs stops, says so, and can be continued", async () => {
+  const page = await newPage();
+  const pages = new Set();
+  await page.route((url) => url.pathname === "/api/v1/tubes/mail/jobs" && url.searchParams.has("q"),
+    (route) => {
+      const from = Number(new URL(route.request().url()).searchParams.get("from"));
+      pages.add(from);
+      const next = from + 1000;
+      return route.fulfill({ json: { next: next >= 80_000 ? 0 : next, looked: 1000, jobs: [] } });
+    });
+  await open(page, "#/tubes/mail?state=ready&q=rare");
+  const count = () => page.textContent("[data-count]");
+  await becomes("the count", count, "0 jobs found among 51,000; more to search");
+  assert.equal(await page.textContent(".jobs .empty"), "None of the jobs that were looked at matches.");
+  // It is not repeated by itself.
+  assert.equal(await page.locator("label:has([data-action=auto])").textContent(),
+    "Auto: off above 10,000 jobs looked at");
+  assert.equal(pages.size, 51);
+  await page.click(action("more"));
+  await becomes("the count", count, "0 jobs found among 80,000, all");
+  assert.equal(pages.size, 80);
 });
 
 test("a refresh that ends after more jobs were loaded does not take them away", async () => {
@@ -580,7 +635,7 @@ test("back from a job, the list has its place, its rows, its order and its searc
   const link = page.locator(`${row(place[0])} td[data-column=id] a`);
   const isBack = async () => {
     await becomes("the heading", () => title(page), name);
-    await becomes("the jobs", count, "1,100 jobs loaded");
+    await becomes("the jobs", count, "1,100 jobs loaded; sorted: only loaded");
     const [key, top] = await until("a row", seen);
     assert.equal(key, place[0]);
     assert(Math.abs(top - place[1]) <= 1, `${top}, not ${place[1]}`);
@@ -600,10 +655,19 @@ test("back from a job, the list has its place, its rows, its order and its searc
   await toastAfter(page, () => page.click(submit("delete")));
   await page.keyboard.press("Backspace");
   await page.waitForSelector(row(place[0]), { state: "detached" });
-  await becomes("the jobs", count, "1,100 jobs loaded");
+  await becomes("the jobs", count, "1,100 jobs loaded; sorted: only loaded");
   // The refresh by hand keeps the rows too.
   await page.keyboard.press("r");
-  await becomes("the jobs", count, "1,100 jobs loaded");
+  await becomes("the jobs", count, "1,100 jobs loaded; sorted: only loaded");
+  // So does a list of found jobs.
+  const all = (await get(`/tubes/${name}/jobs?limit=1`)).jobs[0].id;
+  await show(page, `#/tubes/${name}?state=ready&pri_over=0`);
+  await becomes("the jobs", count, "100 jobs found among 100; more to search");
+  await page.click(`${row(String(all))} td[data-column=id] a`);
+  await becomes("the heading", () => title(page), `Job ${all}`);
+  await page.goBack();
+  await becomes("the jobs", count, "100 jobs found among 100; more to search");
+  assert.equal(await page.inputValue("[name=pri_over]"), "0");
   // After another view, the list begins at its top.
   await show(page, "#/clients");
   await becomes("the heading", () => title(page), "Clients");
@@ -1020,7 +1084,7 @@ test("shortcuts, and the list of them", async () => {
   await keyboard.press("/");
   await keyboard.type("?gt");
   assert.equal(await page.inputValue("[data-search]"), "?gt");
-  assert.match(hashOf(page), /q=%3Fgt/);
+  await until("the address", () => /q=%3Fgt/.test(hashOf(page)));
 });
 
 test("the focus stays in a dialog, and returns to where it was", async () => {

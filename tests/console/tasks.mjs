@@ -425,7 +425,7 @@ test("a label that the console lacks, or has twice, is not found", async () => {
   await until("the jobs", () => find(page, "first", "Id"));
   await find(page, "label", "Pause…");
   await find(page, "label", "ready");
-  await find(page, "field", "Search among the loaded jobs");
+  await find(page, "field", "Search the bodies of the jobs");
   await find(page, "value", "Pause");
   for (const [what, label] of [["label", "Pause"], ["label", "pause…"], ["label", "read"], ["text", "ready"],
     ["first", "Address"], ["name", "Pause"], ["field", "Search"], ["value", "Paused"]]) {

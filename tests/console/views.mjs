@@ -13,6 +13,7 @@ const kViews = [
   ["#/tubes", "Tubes", "#table-tubes tr[data-key]"],
   ["#/tubes?q=no-such-tube", "Tubes", ".empty"],
   ["#/tubes/mail?state=buried", "mail", "#table-jobs td.body-cell:has-text('user')"],
+  ["#/tubes/mail?state=ready&q=Order&pri_over=0", "mail", "[data-filters]:visible"],
   ["#/tubes/mail?view=put", "mail", ".put-form"],
   ["#/tubes/mail?view=policy", "mail", "[data-table=policy] tr[data-key=rate]"],
   ["#/tubes/mail?view=times", "mail", "[data-histogram=processing]"],

@@ -7,9 +7,15 @@ import { kStorage } from "./storage.js";
 const kBase = new URL("api/v1", document.baseURI).pathname;
 const kTokenKey = `${kStorage}token`;
 
+// The detail of a problem document, with the name of the wrong parameter.
+function textOf({ detail, title, parameter }) {
+  const text = detail || title || "";
+  return parameter && !text.includes(parameter) ? `${parameter}: ${text}` : text;
+}
+
 export class ApiError extends Error {
   constructor(status, problem) {
-    super(problem.detail || problem.title || `The server answered ${status}.`);
+    super(textOf(problem) || `The server answered ${status}.`);
     this.name = "ApiError";
     this.status = status;
     this.reply = problem.reply ?? "";

@@ -1,12 +1,13 @@
-// The jobs of a tube in one state: pages, search among the loaded jobs, selection and its actions,
-// and the body of the active job next to the table.
+// The jobs of a tube in one state: pages, search and filters by the server, selection and its
+// actions, and the body of the active job next to the table.
 
 import { ApiError, detailOf, get, path } from "./api.js";
 import { Bodies } from "./bodies.js";
-import { BodyView, decodeText, snippet } from "./body.js";
+import { BodyView, snippet } from "./body.js";
 import { h, iconButton, replace, setText } from "./dom.js";
 import { bytes, date, duration, number, plural, visible } from "./format.js";
 import { deleteJobs, kickJobs, moveJobs, reprioritizeJobs } from "./job-actions.js";
+import { FilterBar, filtersIn } from "./job-filters.js";
 import { momentsShown, onMoments, withMoment } from "./moments.js";
 import { keepPlace, takePlace } from "./place.js";
 import { Poller } from "./poller.js";
@@ -15,14 +16,14 @@ import { go, jobLink, setQuery, tubeLink } from "./router.js";
 import { load, save } from "./storage.js";
 import { store } from "./store.js";
 import { VirtualTable, sortSelect, zeroTone } from "./table.js";
-import { runEach } from "./tasks.js";
 import { toastError } from "./toast.js";
 
 const kStates = ["ready", "reserved", "delayed", "buried", "held", "all", "next"];
 const kHelp = { next: "The jobs that are given next, in their order." };
 const kPage = 100;
 const kMostPage = 1000;
-const kMostRounds = 50;        // pages may be short or empty
+const kMostRounds = 50;        // pages may be short or empty; a search stops after so many
+const kMostLooked = 10_000;    // a search that has looked at more jobs is not repeated by itself
 const kRefreshMs = 3000;
 const kLargeBody = 65_536;     // larger bodies are read only on request
 const kBodiesAtOnce = 3;
@@ -54,6 +55,7 @@ export class JobsPanel {
     this.jobs = [];
     this.next = 0;
     this.pages = 0;              // loaded by #loadMore
+    this.looked = 0;             // at this number of jobs, of a search
     this.bodies = new Bodies();
     this.wantedBodies = [];
     this.reading = 0;
@@ -67,11 +69,8 @@ export class JobsPanel {
     this.stateLinks = Object.fromEntries(kStates.map((state) => [state, h("a", {
       "data-state": state, title: kHelp[state], href: tubeLink(this.name, { state }) }, state)]));
     replace(this.states, Object.values(this.stateLinks));
-    this.search = h("input", { type: "search", placeholder: "Search what is loaded",
-      "aria-label": "Search among the loaded jobs", "data-search": "", autocomplete: "off",
-      spellcheck: "false", oninput: () => setQuery({ q: this.search.value }) });
-    this.readBodies = h("button", { type: "button", hidden: true, "data-action": "search-bodies",
-      onclick: () => this.#readAllBodies() }, "Search bodies too");
+    this.filterBar = new FilterBar();
+    this.search = this.filterBar.search;
     this.count = h("span", { class: "muted", "data-count": "", role: "status" });
     this.table = new VirtualTable({ name: "jobs", label: `Jobs of ${visible(this.name)}`,
       columns: this.#columns("ready"), keyOf: (job) => job.id,
@@ -95,14 +94,14 @@ export class JobsPanel {
     h("div", { class: "section-head" }, this.bodyTitle,
       iconButton("close", "Close the preview", { onclick: () => this.#togglePreview() })),
     this.bodyView.element);
-    this.toolbar = h("div", { class: "toolbar" }, this.search, this.readBodies,
+    this.toolbar = h("div", { class: "toolbar" }, this.search, this.filterBar.button,
       this.sorting.element, this.count, h("span", { class: "spring" }),
       h("label", { class: "check-label", title: "Load the list again every 3 seconds" },
         this.auto, this.autoText),
       this.previewButton,
       h("button", { type: "button", "data-action": "csv", onclick: () =>
         this.table.exportCsv(`jobs-${this.name}-${this.state}`) }, "CSV"),
-      this.#selectionBar());
+      this.filterBar.fields, this.#selectionBar());
     this.table.below(this.toolbar);
     this.element = h("div", { class: "jobs" }, this.states, this.toolbar,
       h("div", { class: "jobs-split" }, h("div", { class: "jobs-main" }, this.table.element,
@@ -146,6 +145,10 @@ export class JobsPanel {
       numeric("releases", "Releases", 7, 88),
       numeric("buries", "Buries", 8, 76),
       numeric("kicks", "Kicks", 9, 70),
+      this.searches && numeric("failures", "Failures", 4.2, 84),
+      this.searches && { key: "dead-from", title: "Dead from", width: 130, priority: 13,
+        text: (job) => visible(job["dead-from"]), class: "clip",
+        sort: (job) => job["dead-from"], csv: (job) => job["dead-from"] },
       timed("ttr", "TTR", 10, 76),
       timed("delay", "Delay", 12, 76),
       numeric("bytes", "Bytes", 4, 80),
@@ -169,10 +172,14 @@ export class JobsPanel {
   route(query) {
     this.routed = query;
     const state = kStates.includes(query.state) ? query.state : this.#firstState();
-    this.query = query.q ?? "";
-    if (this.search.value !== this.query) this.search.value = this.query;
+    this.filterBar.route(query, state);
     this.table.setSort(query.sort ?? "", query.order === "desc" ? "desc" : "asc");
-    if (state !== this.state) this.#openState(state);
+    const filters = filtersIn(query, state);
+    const filterKey = JSON.stringify(filters);
+    if (state !== this.state || filterKey !== this.filterKey) {
+      Object.assign(this, { filters, filterKey });
+      this.#openState(state);
+    }
     this.sorting.set(this.table.sortKey, this.table.order);
     this.#show();
     if (this.place) this.#restoreScroll();
@@ -185,6 +192,11 @@ export class JobsPanel {
     return counts.ready === 0 && counts.buried > 0 ? "buried" : "ready";
   }
 
+  // Some filter is set: the server searches.
+  get searches() {
+    return Object.keys(this.filters ?? {}).length > 0;
+  }
+
   #openState(state) {
     this.state = state;
     for (const [key, anchor] of Object.entries(this.stateLinks)) {
@@ -192,11 +204,11 @@ export class JobsPanel {
       else anchor.removeAttribute("aria-current");
     }
     this.jobs = [];
-    this.next = 0;
+    this.next = this.looked = 0;
     this.loaded = false;
     this.table.selectAll(false);
     this.table.setColumns(this.#columns(state));
-    this.table.setEmptyText("Loading.");
+    this.table.setEmptyText(this.searches ? "Searching." : "Loading.");
     const sorting = sortSelect(this.table, "by the server");
     this.sorting.element.replaceWith(sorting.element);
     this.sorting = sorting;
@@ -209,9 +221,10 @@ export class JobsPanel {
   // --- the place, for the way back from a job
 
   #returnTo(place) {
-    if (!place) return;
+    if (!place || place.filterKey !== this.filterKey) return;
     this.jobs = place.jobs;
     this.next = place.next;
+    this.looked = place.looked;
     this.bodies = place.bodies;
     this.auto.checked = this.mustReload = place.auto;
     this.loaded = true;
@@ -229,7 +242,7 @@ export class JobsPanel {
   #keepPlace() {
     if (!this.loaded || this.jobs.length === 0) return;
     keepPlace({ tube: this.name, state: this.state, hash: tubeLink(this.name, this.routed),
-      jobs: this.jobs, next: this.next, bodies: this.bodies, auto: this.auto.checked,
+      filterKey: this.filterKey, jobs: this.jobs, next: this.next, looked: this.looked, bodies: this.bodies, auto: this.auto.checked,
       top: this.table.rowAtTop(), active: this.table.activeKey, stats: this.view.stats });
   }
 
@@ -247,39 +260,50 @@ export class JobsPanel {
 
   // --- pages
 
-  async #page(from, limit, signal) {
+  // The next jobs from this id on. `progress(looked)` is called after each page.
+  async #page(from, limit, signal, progress) {
     const jobs = [];
-    let next = from;
+    let [next, looked] = [from, 0];
     const most = kMostRounds + Math.ceil(limit / kMostPage);
     for (let round = 0; round < most && jobs.length < limit; ++round) {
       const answer = await get(path`/tubes/${this.name}/jobs`, { state: this.state, from: next,
-        limit: Math.min(kMostPage, limit - jobs.length) }, signal);
+        limit: Math.min(kMostPage, limit - jobs.length), ...this.filters }, signal);
       jobs.push(...answer.jobs);
+      looked += answer.looked ?? answer.jobs.length;
       next = answer.next;
       if (next === 0) break;
+      progress?.(looked);
     }
-    return { jobs, next };
+    return { jobs, next, looked };
+  }
+
+  // The list is loaded again by itself while that costs little.
+  get isLong() {
+    return this.jobs.length > kMostPage || (this.searches && this.looked > kMostLooked);
+  }
+
+  #showProgress(looked) {
+    if (!this.searches) return;
+    setText(this.count, `Searching: looked at ${plural(looked, "job")}`);
   }
 
   async #reload(signal) {
-    const isAuto = this.auto.checked && this.jobs.length <= kMostPage;
+    const isAuto = this.auto.checked && !this.isLong;
     if (this.loaded && !this.mustReload && !isAuto) return;
-    const { mustReload, pages } = this;
+    const { mustReload, pages, loaded } = this;
     this.mustReload = false;
     const limit = Math.max(kPage, this.jobs.length);
     try {
-      const { jobs, next } = await this.#page(0, limit, signal);
+      const { jobs, next, looked } = await this.#page(0, limit, signal,
+        loaded ? null : (count) => this.#showProgress(count));
       if (signal.aborted) return;
       // More rows were loaded in the meantime, or are being loaded, than this answer has.
       if (this.loaded && (this.loadingMore || pages !== this.pages)) {
         this.mustReload ||= mustReload;
         return;
       }
-      this.jobs = jobs;
-      this.next = next;
-      this.loaded = true;
-      this.table.setEmptyText(this.state === "all" ? "The tube has no jobs."
-        : this.state === "next" ? "No job can be given now." : `No ${this.state} jobs.`);
+      Object.assign(this, { jobs, next, looked, loaded: true });
+      this.table.setEmptyText(this.#emptyText());
     } catch (error) {
       if (signal.aborted) return;
       // Without a connection the last list stays; main.js reports the loss.
@@ -287,23 +311,36 @@ export class JobsPanel {
       this.loaded = true;
       this.table.setEmptyText(detailOf(error));
       this.jobs = [];
+      this.next = this.looked = 0;
     }
     const present = new Set(this.jobs.map((job) => job.id));
     this.table.pruneSelection((id) => present.has(id));
     this.#show(this.table.busy && this.table.sortKey !== "");
   }
 
+  #emptyText() {
+    if (this.searches) {
+      return this.next ? "None of the jobs that were looked at matches." : "No job matches.";
+    }
+    return this.state === "all" ? "The tube has no jobs."
+      : this.state === "next" ? "No job can be given now." : `No ${this.state} jobs.`;
+  }
+
   async #loadMore(limit) {
     if (this.loadingMore) return;
-    const { state } = this;
+    const { state, filterKey, looked: before } = this;
     this.loadingMore = true;
     this.more.disabled = this.muchMore.disabled = true;
     try {
-      const { jobs, next } = await this.#page(this.next, limit, this.controller.signal);
-      if (state === this.state) {
+      const isSame = () => state === this.state && filterKey === this.filterKey;
+      const { jobs, next, looked } = await this.#page(this.next, limit, this.controller.signal,
+        (count) => isSame() && this.#showProgress(before + count));
+      if (isSame()) {
         const known = new Set(this.jobs.map((job) => job.id));
         this.jobs = [...this.jobs, ...jobs.filter((job) => !known.has(job.id))];
         this.next = next;
+        this.looked = before + looked;
+        this.table.setEmptyText(this.#emptyText());
         this.pages += 1;
       }
     } catch (error) {
@@ -327,45 +364,31 @@ export class JobsPanel {
   // --- what is shown
 
   #show(keepOrder = false) {
-    const wanted = this.query.toLowerCase();
-    const found = wanted === "" ? this.jobs : this.jobs.filter((job) => this.#matches(job, wanted));
-    const rows = keepOrder ? found : this.table.sorted(found);
-    if (this.loaded && wanted && found.length === 0 && this.jobs.length > 0) {
-      this.table.setEmptyText("None of the loaded jobs matches.");
-    }
+    const rows = keepOrder ? this.jobs : this.table.sorted(this.jobs);
     this.table.setRows(rows, { keepOrder });
     this.more.hidden = this.muchMore.hidden = this.next === 0;
-    const isLong = this.jobs.length > kMostPage;
-    this.auto.disabled = isLong;
-    setText(this.autoText, isLong ? `Auto: off above ${number(kMostPage)} rows` : "Auto");
-    const loadedText = `${plural(this.jobs.length, "job")} loaded`;
-    setText(this.count, !this.loaded ? "" : wanted ? `${number(rows.length)} of ${loadedText}`
-      : `${loadedText}${this.next ? "" : ", all"}`);
-    this.readBodies.hidden = wanted === "" || this.#unread().length === 0;
+    const verb = this.searches ? "Find" : "Load";
+    setText(this.more, `${verb} ${number(kPage)} more`);
+    setText(this.muchMore, `${verb} ${number(kMostPage)} more`);
+    this.auto.disabled = this.isLong;
+    const bound = this.jobs.length > kMostPage ? `${number(kMostPage)} rows`
+      : `${number(kMostLooked)} jobs looked at`;
+    setText(this.autoText, this.isLong ? `Auto: off above ${bound}` : "Auto");
+    setText(this.count, this.#countText());
   }
 
-  #matches(job, wanted) {
-    if (String(job.id).includes(wanted) || job.state.includes(wanted)) return true;
-    if (job.tags?.toLowerCase().includes(wanted)) return true;
-    const data = this.bodies.get(job.id);
-    if (!data) return false;
-    job.searchText ??= (decodeText(data) ?? "").toLowerCase();
-    return job.searchText.includes(wanted);
+  // What is shown, of how many jobs, and whether there are more.
+  #countText() {
+    if (!this.loaded) return this.searches ? "Searching" : "";
+    const count = plural(this.jobs.length, "job");
+    const all = this.searches
+      ? `${count} found among ${number(this.looked)}${this.next ? "; more to search" : ", all"}`
+      : `${count} loaded${this.next ? "" : ", all"}`;
+    const sorted = this.table.sortKey !== "" && this.next !== 0;
+    return sorted ? `${all}; sorted: only ${this.searches ? "found" : "loaded"}` : all;
   }
 
   // --- bodies
-
-  #unread() {
-    return this.jobs.filter((job) => job.bytes <= kLargeBody && !job.bodyMissing
-      && !this.bodies.get(job.id));
-  }
-
-  async #readAllBodies() {
-    const { signal } = this.controller;
-    await runEach({ label: "Read bodies", items: this.#unread(), done: "read",
-      nameOf: (job) => `job ${job.id}`, work: (job) => this.bodies.read(job.id, signal) });
-    this.#show();
-  }
 
   // Reads the bodies of the visible rows once scrolling has stopped.
   #wantBodies(rows) {
@@ -461,6 +484,7 @@ export class JobsPanel {
   leave() {
     this.#keepPlace();
     this.offMoments();
+    this.filterBar.leave();
     this.poller?.stop();
     this.controller.abort();
     clearTimeout(this.bodyTimer);
