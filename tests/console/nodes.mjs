@@ -156,6 +156,30 @@ test("a node that does not serve names the leader on every page", async () => {
   await becomes("the notice", () => page.isVisible("#not-serving"), false);
 });
 
+test("a node that does not serve links to the console of the leader, if it can be known", async () => {
+  const page = await pageOfNode(kFollower);
+  await open(page, "#/");
+  await page.waitForSelector("#not-serving:visible");
+  const link = page.locator("#not-serving a");
+  // The nodes share a host: the port is not known.
+  assert.equal(await link.count(), 0);
+  const withHosts = (own, leader) => ({ ...kFollower, members: kFollower.members.map((each) =>
+    ({ ...each, address: `${each.self ? own : leader}:11301` })) });
+  const { port } = new URL(urls.full);
+  for (const [leader, address] of [["127.0.0.2", `http://127.0.0.2:${port}/`],
+    ["tubed-0.tubed.svc", `http://tubed-0.tubed.svc:${port}/`], ["[::1]", `http://[::1]:${port}/`]]) {
+    await setNode(page, withHosts("127.0.0.1", leader));
+    await becomes("the link", async () => (await link.count()) && link.getAttribute("href"), address);
+    assert.equal(await page.textContent("#not-serving"),
+      "This node, b, does not serve clients. The leader is a. Open its console.");
+    await becomes("the alert", () => page.getAttribute("[data-alert='not serving'] a", "href"), address);
+  }
+  assert.deepEqual(await axe(page), []);
+  // The page was opened by another name than that of the cluster.
+  await setNode(page, withHosts("10.0.0.2", "10.0.0.1"));
+  await becomes("the link", () => link.count(), 0);
+});
+
 test("tubes have alerts on the leader alone", async () => {
   const page = await pageOfNode(kFollower);
   await open(page, "#/");

@@ -7,7 +7,7 @@ import { bytes, duration, number, percent, plural, visible } from "./format.js";
 import { link, tubeLink } from "./router.js";
 import { store } from "./store.js";
 import { announce } from "./toast.js";
-import { refusalOfNode } from "./view-nodes.js";
+import { leaderConsole, refusalOfNode } from "./view-nodes.js";
 
 const kEveryMs = 2000;
 const kIdleMs = 30_000;            // ready jobs and no reservation for this long
@@ -119,13 +119,14 @@ function serverAlerts(server, serves) {
 function clusterAlerts(state) {
   if (!state) return [];
   const found = [];
-  const add = (key, level, text) => found.push({ key, level, weight: Infinity, text: () => text,
-    link: () => link(["nodes"]) });
+  const add = (key, level, text, target = link(["nodes"])) => found.push({ key, level,
+    weight: Infinity, text: () => text, link: () => target });
   if (!state.leader && state.role !== "waiting" && state.role !== "fetching") {
     add("no leader", "error", "The cluster has no leader: no node serves clients.");
   }
   if (!state.serves && state.leader) {
-    add("not serving", "info", `${refusalOfNode(state)} Its console has the alerts of tubes.`);
+    add("not serving", "info", `${refusalOfNode(state)} Its console has the alerts of tubes.`,
+      leaderConsole(state) || undefined);
   }
   for (const { name, silent_ms: silence } of state.members) {
     if (silence < kSilentMs) continue;

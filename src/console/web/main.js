@@ -22,7 +22,7 @@ import { closeToasts } from "./toast.js";
 import { forgetDrafts } from "./tube-put.js";
 import { ClientsView } from "./view-clients.js";
 import { JobView } from "./view-job.js";
-import { NodesView, refusalOfNode } from "./view-nodes.js";
+import { leaderConsole, NodesView, refusalOfNode } from "./view-nodes.js";
 import { OverviewView } from "./view-overview.js";
 import { ServerView } from "./view-server.js";
 import { TubeView } from "./view-tube.js";
@@ -231,12 +231,19 @@ async function seedHistory() {
 
 // --- the cluster
 
+let noticeShown = "";    // the text of the notice and its link
+
 function showCluster() {
   document.querySelector("[data-nav=nodes]").hidden = !cluster.exists;
   const notice = element("not-serving");
   const text = refusalOfNode(cluster.state);
-  setText(notice, text);
+  const target = leaderConsole(cluster.state);
+  const shown = `${text}${target}`;
   notice.hidden = text === "";
+  if (shown === noticeShown) return;
+  noticeShown = shown;
+  replace(notice, text, target && " ", target && h("a", { href: target,
+    "data-action": "open-leader" }, "Open its console."));
 }
 
 // --- keys

@@ -24,6 +24,18 @@ export function refusalOfNode(state) {
   return `This node, ${visible(state.name)}, does not serve clients. ${reason}`;
 }
 
+// The address of the leader's console, or "". A node knows the others by their addresses in the
+// cluster, which have the hosts of their consoles if that of this page is one of them. The ports of
+// the consoles are the same unless nodes share a host.
+export function leaderConsole(state) {
+  if (!state || state.serves || !state.leader || location.pathname !== "/") return "";
+  const hostOf = (member) => member?.address.slice(0, member.address.lastIndexOf(":"));
+  const own = hostOf(state.members.find(({ self }) => self));
+  const leader = hostOf(state.members.find(({ name }) => name === state.leader));
+  if (own !== location.hostname || !leader || leader === own) return "";
+  return `${location.protocol}//${leader}${location.port ? `:${location.port}` : ""}/`;
+}
+
 function milliseconds(value) {
   if (typeof value !== "number") return kNone;
   return value < 1000 ? `${number(value)} ms` : duration(value / 1000);
