@@ -38,6 +38,9 @@ namespace tubed::loop {
 
 namespace {
 
+// A body up to this size is sent with the header. The daemon's buffer of a response is larger.
+constexpr std::uint64_t kMostAtOnce = 8192;
+
 // The exchange of a streamed response, which begins at once.
 class StreamedResponse final : public HttpExchange {
  public:
@@ -145,7 +148,30 @@ MHD_Result HttpConnection::respond(HttpResponse response) {
                   is_persistent ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY)));
 }
 
+// Reads the body of a short response whose length is known. Returns true if `part_` is the whole
+// body: it is sent together with the header, in one write and one record of TLS. Otherwise
+// read_part() begins with `part_`.
+bool HttpConnection::reads_whole(const HttpHead& head) {
+  part_.clear();
+  const std::uint64_t length = head.length.value_or(0);
+  if (length == 0 || length > kMostAtOnce || is_head_) return false;
+  if (server_.budget_for(length) < length) return false;
+  resumed_ = false;
+  while (part_.size() < length) {
+    if (exchange_->next_part(length - part_.size(), part_) != HttpExchange::Next::part) break;
+  }
+  TUBED_ASSERT(part_.size() <= length);
+  server_.spend(part_.size());
+  part_is_read_ = part_.size() < length && !part_.empty();
+  return part_.size() == length;
+}
+
 MHD_Result HttpConnection::send_head(const HttpHead& head) {
+  if (reads_whole(head)) {
+    return send(head.status, head.content_type, head.headers, true,
+                ResponsePointer(MHD_create_response_from_buffer(part_.size(), part_.data(),
+                                                                MHD_RESPMEM_MUST_COPY)));
+  }
   makes_parts_ = true;
   ResponsePointer made(MHD_create_response_from_callback(head.length.value_or(MHD_SIZE_UNKNOWN),
                                                          HttpServer::kBytesPerTick, &read_part_of,
@@ -179,6 +205,11 @@ bool HttpConnection::may_keep() {
 ssize_t HttpConnection::read_part(char* buffer, std::size_t bytes) {
   server_.note_call();
   if (is_shut_down_) return MHD_CONTENT_READER_END_WITH_ERROR;
+  if (std::exchange(part_is_read_, false)) {
+    TUBED_ASSERT(part_.size() <= bytes);
+    std::memcpy(buffer, part_.data(), part_.size());
+    return static_cast<ssize_t>(part_.size());
+  }
   bytes = server_.budget_for(bytes);
   if (bytes == 0) return 0;  // libmicrohttpd asks again in the next tick
   part_.clear();
@@ -249,7 +280,7 @@ void HttpConnection::end_request() {
   progress_ = Progress::receiving;
   since_ = os::monotonic_now();
   target_.clear();
-  keeps_ = is_stream_ = body_ended_ = makes_parts_ = resumed_ = false;
+  keeps_ = is_stream_ = body_ended_ = makes_parts_ = part_is_read_ = resumed_ = false;
   if (std::exchange(waits_, false)) server_.wait_ended();
   set_idle_timeout(server_.keep_alive());
   note_end_of_input();

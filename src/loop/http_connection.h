@@ -87,6 +87,7 @@ class HttpConnection {
 
   MHD_Result begin(const char* method, const char* version);
   MHD_Result respond(HttpResponse response);
+  bool reads_whole(const HttpHead& head);
   MHD_Result send_head(const HttpHead& head);
   MHD_Result send(unsigned status, const char* content_type, const HttpHeaders& headers,
                   bool has_length, ResponsePointer made);
@@ -116,6 +117,7 @@ class HttpConnection {
   bool leaves_body_unread_ = false;
   bool body_ended_ = false;
   bool makes_parts_ = false;
+  bool part_is_read_ = false;  // `part_` was read before libmicrohttpd asked for it
   bool suspended_ = false;
   bool resumed_ = false;  // since the last call of the exchange
   bool is_shut_down_ = false;

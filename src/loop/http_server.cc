@@ -10,7 +10,8 @@
 // 3. responding: a response with a text is handed to the daemon as a whole.
 //    streaming: a response in parts is made in later ticks.
 //    exchanging: an exchange takes the body of the request, if any, and then makes the response
-//    in parts. While it waits, the connection is suspended (http_connection.cc).
+//    in parts, or as a whole if it is short and complete. While it waits, the connection is
+//    suspended (http_connection.cc).
 //    All responses in parts together make kBytesPerTick bytes per tick, in equal parts, so that the
 //    loop serves its other work too.
 // 4. A connection that is kept returns to step 2 when its response was sent. The client may have

@@ -14,6 +14,7 @@ import pwd
 import select
 import signal
 import socket
+import ssl
 import threading
 import time
 import unittest
@@ -530,6 +531,40 @@ class KeptConnections(ApiTest):
         daemon = self.serve(http_settings=Tls((self.server,), {}).keys("http.tls."))
         context = tls_context(self.authority)
         self.assertEqual(list(self.requests(daemon, context)), 5 * [201, 201, 404, 405, 200, 200])
+
+    def test_a_short_answer_is_one_record_of_tls(self):
+        daemon = self.serve(http_settings=Tls((self.server,), {}).keys("http.tls."))
+        arrived, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = tls_context(self.authority).wrap_bio(arrived, sent, server_hostname="127.0.0.1")
+        with contextlib.closing(self.socket_to(daemon)) as plain:
+            raw = bytearray()
+
+            def step(call):
+                while True:
+                    try:
+                        result = call()
+                    except ssl.SSLWantReadError:
+                        result = None
+                    plain.sendall(sent.read())
+                    if result is not None:
+                        return result
+                    more = plain.recv(65536)
+                    self.assertTrue(more, "the server has closed the connection")
+                    raw.extend(more)
+                    arrived.write(more)
+
+            step(lambda: tls.do_handshake() or True)
+            for _ in range(3):  # the tickets of the session precede the first answer
+                raw.clear()
+                tls.write(b"POST /api/v1/tubes/mail/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                          b"X-Requested-By: test\r\nContent-Length: 5\r\n\r\nhello")
+                answer = b""
+                while not answer.endswith(b"}\n"):
+                    answer += step(lambda: tls.read(65536))
+                self.assertTrue(answer.startswith(b"HTTP/1.1 201 "), answer)
+            # A record: its type, its version, and the length of what follows.
+            self.assertEqual(raw[0], 23)
+            self.assertEqual(len(raw), 5 + int.from_bytes(raw[3:5], "big"))
 
     def test_a_body_that_was_refused_ends_the_connection(self):
         daemon = self.serve("-z", "10")

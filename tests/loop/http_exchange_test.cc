@@ -249,6 +249,30 @@ TEST_CASE("parts are sent as they are made, and the exchange is not called while
   }
 }
 
+TEST_CASE("the second half of a short response may be made later, or never") {
+  TestServer test;
+  for (const bool complete : {false, true}) {
+    for (const std::string& begin : {std::string(), std::string("do")}) {
+      CAPTURE(complete);
+      CAPTURE(begin);
+      Script script = scripted(HttpHead{.length = 4}, begin, complete);
+      test.run(script);
+      const os::Socket client = test.begin(get("/p"));
+      if (!complete) {
+        const std::string head = test.take(client, begin.empty() ? "\r\n\r\n" : "do");
+        CHECK(body_of(head) == begin);
+        script.text = begin.empty() ? "done" : "ne";
+        script.complete = true;
+        script.resume();
+        CHECK(test.take_all(client) == (begin.empty() ? "done" : "ne"));
+      } else {
+        CHECK(body_of(test.take_all(client)) == begin);  // less than announced: closed
+      }
+      CHECK(run_until(test.loop, [&] { return script.destroyed; }));
+    }
+  }
+}
+
 TEST_CASE("large responses of exchanges, with and without a length" * doctest::test_suite("slow")) {
   TestServer test;
   for (const std::size_t bytes :
