@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "api/parameter_form.h"
 #include "base/overloaded.h"
 #include "json/json.h"
 #include "protocol/reply.h"
@@ -490,6 +491,10 @@ Problem bad_format(const Operation& operation, const Parameters& parameters) {
       return problem;
     }
     problem.parameter = name;
+  }
+  if (!problem.parameter.empty()) {
+    problem.detail = fmt::format("the parameter {} is not of the form: {}", problem.parameter,
+                                 form_of(operation, problem.parameter));
   }
   return problem;
 }

@@ -131,8 +131,9 @@ std::variant<std::string, Problem> line_of(const Operation& operation, const Par
 
 // True if the command of the operation takes the line. O(line).
 bool is_line_of(const Operation& operation, std::string_view line);
-// Returns the problem of a line that the command does not take. It names the parameter if the
-// command would take the line with another value of this parameter alone. O(parameters * line).
+// Returns the problem of a line that the command does not take. It names the parameter and its form
+// if the command would take the line with another value of this parameter alone.
+// O(parameters * line).
 Problem bad_format(const Operation& operation, const Parameters& parameters);
 
 // True if the values of the parameter are times, which may have a unit: 90s, 5m, 2h or 1d. Without

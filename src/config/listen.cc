@@ -91,8 +91,9 @@ Result<Listen> parse_listen(std::string_view address, std::uint16_t port) {
   auto parts = TRY(split(address));
   const auto host = parse_host(parts.family, parts.host);
   if (!host) {
-    return Error{fmt::format("{} is not a numeric address; names are not resolved",
-                             config::in_quotes(parts.host))};
+    return Error{fmt::format("{} is not a numeric address; names are not resolved{}",
+                             config::in_quotes(parts.host),
+                             parts.host == "localhost" ? ": write 127.0.0.1 or [::1]" : "")};
   }
   Listen listen;
   listen.host = to_string(*host);

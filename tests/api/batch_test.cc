@@ -71,10 +71,11 @@ TEST_CASE("a batch with a malformed job puts no job") {
              "bytes");
   is_refused("[" + good + R"({"body":"a","pri":[5]}])", "job 2: the parameter pri is neither",
              "pri");
-  is_refused("[" + good + R"({"body":"a","pri":"x"}])", "job 2: A parameter has a value", "pri");
+  is_refused("[" + good + R"({"body":"a","pri":"x"}])",
+             "job 2: the parameter pri is not of the form: integer < 2^32", "pri");
   is_refused("[" + good + R"({"body":"a","tags":"idp:a\r\nquit"}])", "is not a word", "tags");
   is_refused("[" + good + R"({"body":"a","tags":")" + "idp:" + std::string(3000, 'a') + "\"}]",
-             "job 2: A parameter has a value", "tags");
+             "job 2: the parameter tags is not of the form: words", "tags");
   std::string many = "[";
   for (std::size_t i = 0; i < kMostBatchJobs; ++i) many += good;
   is_refused(many + R"({"body":"a"}])", "the request has more than 1000 jobs");
@@ -205,6 +206,30 @@ TEST_CASE("all jobs that a token holds are deleted") {
                                 R"({"id":2,"status":200,"result":"DELETED"}]})"
                                 "\n");
   CHECK(api.get("/jobs/1").status == 404);
+}
+
+TEST_CASE("the problem of a value has the allowed form") {
+  Api api;
+  const auto detail = [&](Method method, std::string_view target) {
+    return api.ask(method, target, {.body = "x"})["detail"];
+  };
+  const std::string units = ", or with a unit as 90s, 5m, 2h, 1d\"";
+  const std::string time = "seconds, integer < 2^32, or milliseconds as 500ms" + units;
+  CHECK(detail(Method::post, "/tubes/a/jobs?pri=x") ==
+        "\"the parameter pri is not of the form: integer < 2^32\"");
+  CHECK(detail(Method::post, "/tubes/a/jobs?ttr=90q") ==
+        "\"the parameter ttr is not of the form: " + time);
+  CHECK(detail(Method::post, "/tubes/a/jobs?delay=x") ==
+        "\"the parameter delay is not of the form: " + time);
+  CHECK(detail(Method::get, "/tubes/a/jobs?age_over=yesterday") ==
+        "\"the parameter age_over is not of the form: integer < 2^32" + units);
+  CHECK(detail(Method::get, "/tubes/a/jobs?limit=0") ==
+        "\"the parameter limit is not of the form: integer from 1 to 1000\"");
+  CHECK(detail(Method::get, "/tubes/a/jobs?state=lost")
+            .starts_with("\"the parameter state is not of the form: one of: "));
+  // Two parameters are wrong.
+  CHECK(detail(Method::post, "/tubes/a/jobs?pri=x&ttr=y") ==
+        "\"A parameter has a value that the command does not take.\"");
 }
 
 TEST_CASE("a value that the command refuses is named if no other value is to blame") {

@@ -149,12 +149,14 @@ TEST_CASE("nodes connect by TCP to one numeric address with a port") {
   CHECK(load_error(node("", "unix:/a")) ==
         "tubed.toml:5: cluster.listen: unix:/a: nodes connect by TCP");
   CHECK(load_error(node("", "localhost:1"))
-            .ends_with("\"localhost\" is not a numeric address; names are not resolved"));
+            .ends_with("\"localhost\" is not a numeric address; names are not resolved: write "
+                       "127.0.0.1 or [::1]"));
   CHECK(load_error(node("address = \"unix:/a\"")) ==
         "tubed.toml:6: cluster.address: unix:/a: nodes connect by TCP");
   CHECK(load_error(node("address = \"localhost:1\"")) ==
         "tubed.toml:6: cluster.address: \"localhost\" is not a numeric address; names are not "
-        "resolved");
+        "resolved: "
+        "write 127.0.0.1 or [::1]");
   CHECK(load_error(node("address = \"0.0.0.0:1\"")) ==
         "tubed.toml:6: cluster.address: 0.0.0.0:1 is the address of no node");
   CHECK(load_error(node("address = \"[::]:1\"")) ==

@@ -174,7 +174,8 @@ TEST_CASE("a bad value names the flag and the reason") {
         "tubed: -p/--port: \"65536\" is not a port from 0 to 65535\n");
   CHECK(refuse({"--config", ""}).text == "tubed: --config: the name of the file is empty\n");
   CHECK(refuse({"-l", "localhost"}).text ==
-        "tubed: -l/--listen: \"localhost\" is not a numeric address; names are not resolved\n");
+        "tubed: -l/--listen: \"localhost\" is not a numeric address; names are not resolved: write "
+        "127.0.0.1 or [::1]\n");
   CHECK(refuse({"-l", "::1", "--listen", "[::1]:11300"}).text ==
         "tubed: -l/--listen: [::1]:11300 is given twice\n");
   for (const auto* text : {"", "-1", "x", "1x"}) CHECK(refuse({"-p", text}).code == 78);

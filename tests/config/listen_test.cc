@@ -27,7 +27,8 @@ TEST_CASE("addresses are numeric, with or without a port, or paths") {
 
 TEST_CASE("a bad address is refused with the reason") {
   CHECK(read("localhost:11300") ==
-        "error: \"localhost\" is not a numeric address; names are not resolved");
+        "error: \"localhost\" is not a numeric address; names are not resolved: write 127.0.0.1 or "
+        "[::1]");
   CHECK(read("127.0.0.1:65536") == "error: \"65536\" is not a port from 0 to 65535");
   CHECK(read("unix:") == "error: unix: has no path after it");
   for (const auto* address :

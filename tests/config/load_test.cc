@@ -153,7 +153,8 @@ TEST_CASE("mistakes in listeners") {
         "integer");
   CHECK(load_error("[[listen]]\naddress = \"localhost\"\n") ==
         "tubed.toml:2: listen.address: \"localhost\" is not a numeric address; names are not "
-        "resolved");
+        "resolved: "
+        "write 127.0.0.1 or [::1]");
   CHECK(load_error("[[listen]]\naddress = \"::1\"\nmode = \"0660\"\n") ==
         "tubed.toml:3: listen.mode: only a unix: address has one");
   CHECK(load_error("[[listen]]\ngroup = \"x\"\naddress = \"::1\"\n") ==

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/parameter_form.h"
 #include "facts/policy.h"
 #include "stats/tube_columns.h"
 #include "text/numbers.h"
@@ -143,44 +144,6 @@ std::string_view meaning_of(const Operation& operation, std::string_view name) {
   return found == kMeanings.end() ? std::string_view() : found->text;
 }
 
-std::string type_of_tube() {
-  return std::string(protocol::describe(static_cast<const protocol::TubeName*>(nullptr)));
-}
-
-// The type of the argument of the command that the parameter is.
-std::string plain_type_of(const Operation& operation, std::string_view name) {
-  const commands::Command* command = command_of(operation);
-  if (name == operation.waits) return fmt::format("integer from 0 to {}", api::kMostWaitSeconds);
-  if (name == "key") return "key of a policy";
-  if (name == "value") return "value of the key";
-  if (name == "token") return "32 hexadecimal digits, and of a job of several . and its id";
-  if (name == "ids") return "1 to 1,000 ids";
-  if (name == "order") return "one of: asc desc";
-  if (name == "span") return "one of: hour day";
-  if (name == "q") return "text of 1 to 200 bytes";
-  if (name == "tag") return "name:value";
-  if (name.ends_with("_over") || name.ends_with("_below")) return "integer < 2^32";
-  if (name == "sort") return fmt::format("one of: {}", fmt::join(stats::kListedTubeNames, " "));
-  if (command == nullptr) return name == "tube" ? type_of_tube() : "text";
-  for (const commands::ArgumentText& argument : command->arguments) {
-    if (argument.name == name) return std::string(argument.type);
-    if (argument.name == "pri> <delay") {
-      if (name == "pri") return "integer < 2^32";
-      if (name == "delay")
-        return std::string(protocol::describe(static_cast<const TimeSpan*>(nullptr)));
-    }
-  }
-  return name == "tube" ? type_of_tube() : "text";
-}
-
-// A time may have a unit, which the command does not take.
-constexpr std::string_view kUnits = ", or with a unit as ";
-std::string type_of(const Operation& operation, std::string_view name) {
-  const std::string type = plain_type_of(operation, name);
-  if (!api::is_time(name)) return type;
-  return fmt::format("{}{}{}", type, kUnits, name == operation.waits ? "50s" : "90s, 5m, 2h, 1d");
-}
-
 Json words_in(std::string_view text) {
   std::istringstream stream{std::string(text)};
   return texts({std::istream_iterator<std::string>(stream), {}});
@@ -198,7 +161,7 @@ Json schema_of_range(std::string_view type) {
   const auto least = take_number<std::uint64_t>(type).value_or(0);
   type.remove_prefix(std::string_view(" to ").size());
   const auto most = leading_number<std::uint64_t>(type);
-  const bool has_units = type.find(kUnits) != std::string_view::npos;
+  const bool has_units = type.find(api::kOrWithUnit) != std::string_view::npos;
   if (!has_units) return {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
   return {{"type", texts({"integer", "string"})},
           {"minimum", least},
@@ -427,7 +390,7 @@ std::vector<ParameterText> parameters_of_page(const Operation& operation) {
                                 : in_body         ? Place::body
                                                   : Place::query,
                        .meaning = std::string(meaning_of(operation, parameter.name)),
-                       .type = type_of(operation, parameter.name),
+                       .type = api::form_of(operation, parameter.name),
                        .schema = {}};
     text.schema = schema_of_type(text.type);
     if (parameter.default_value) {
