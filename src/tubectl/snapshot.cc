@@ -9,6 +9,7 @@
 #include "client/pipeline.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/exit_codes.h"
+#include "tubectl/list_page.h"
 
 namespace tubed::tubectl {
 namespace {
@@ -34,6 +35,32 @@ Error no_stats(const char* command, const client::Reply& answer) {
   return Error{fmt::format("{}: {}", command, meaning_of(answer))};
 }
 
+// The names of all tubes that the role may use: a stats-tube of another tube would be logged as
+// denied. A server without stats-tubes has no roles.
+Result<std::vector<std::string>> usable_tubes(client::Connection& connection) {
+  std::vector<std::string> names;
+  std::uint64_t from = 0;
+  do {
+    auto answer = TRY(connection.ask(fmt::format("stats-tubes {} 1000", from)));
+    // beanstalkd takes it for a malformed stats.
+    if (answer.is("UNKNOWN_COMMAND") || answer.is("BAD_FORMAT")) {
+      answer = TRY(connection.ask("list-tubes"));
+      if (!answer.is("OK")) return no_stats("list-tubes", answer);
+      return client::list_items(answer.body);
+    }
+    if (!answer.is("OK")) return no_stats("stats-tubes", answer);
+    const auto page = read_page(answer.body);
+    if (!page) return Error{"stats-tubes: the answer has no columns"};
+    for (const auto& line : page->lines) names.push_back(line.front());
+    if (page->next != 0 && page->next <= from) return Error{"stats-tubes: the pages have no end"};
+    from = page->next;
+  } while (from != 0);
+  // A tube may be on two pages if others are created or removed meanwhile.
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 // A counter that has decreased started again at 0, because the tube was removed and created
 // meanwhile.
 double rate(std::uint64_t before, std::uint64_t after, double seconds) {
@@ -48,9 +75,9 @@ const TubeCounts* Snapshot::find(std::string_view tube) const {
   return found != tubes.end() && found->name == tube ? &*found : nullptr;
 }
 
-// Omits a tube that is removed between list-tubes and its stats-tube; without `only`, also a tube
-// that the client's role may not use. The time is taken at the end, because the counters of the
-// last tubes are that recent.
+// Omits a tube that is removed between the list of tubes and its stats-tube; without `only`, also a
+// tube that the client's role may not use. The time is taken at the end, because the counters of
+// the last tubes are that recent.
 Result<Snapshot> take_snapshot(client::Connection& connection,
                                const std::vector<std::string>& only) {
   Snapshot snapshot;
@@ -58,11 +85,7 @@ Result<Snapshot> take_snapshot(client::Connection& connection,
   if (!stats.is("OK")) return no_stats("stats", stats);
   snapshot.server = client::StatsBlock(stats.body);
   std::vector<std::string> names = only;
-  if (names.empty()) {
-    auto list = TRY(connection.ask("list-tubes"));
-    if (!list.is("OK")) return no_stats("list-tubes", list);
-    names = client::list_items(list.body);
-  }
+  if (names.empty()) names = TRY(usable_tubes(connection));
   std::optional<Error> failed;
   TRY(ask_each(
       connection, names.size(),

@@ -329,7 +329,7 @@ class Tubes(InspectTest):
 
     def test_rates(self):
         for server, client in self.queues():
-            gate = Gate(server, b"list-tubes")
+            gate = Gate(server, b"stats-tubes")
             self.addCleanup(gate.close)
 
             def second_look(client=client):

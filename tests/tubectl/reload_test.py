@@ -1,4 +1,4 @@
-"""`tubectl reload` on the real daemon.
+"""`tubectl reload`, and commands of a role with tubes, on the real daemon.
 
   TUBED_PROGRAM=build/dev/src/tubed TUBECTL_PROGRAM=build/dev/src/tubectl/tubectl \\
     python3 tests/tubectl/reload_test.py
@@ -8,6 +8,25 @@ import json
 import unittest
 
 from programs import DONE, FAILURE, UNAVAILABLE, ScriptedServer, TubectlTest
+
+
+class Restricted(TubectlTest):
+    def test_a_role_with_tubes_asks_for_no_other(self):
+        path = self.directory / "mailer.sock"
+        config = self.write_config(f'[[listen]]\naddress = "127.0.0.1:0"\n[[listen]]\n'
+                                   f'address = "unix:{path}"\nrole = "mailer"\n[[role]]\n'
+                                   f'name = "mailer"\nverbs = ["inspect"]\ntubes = ["mail*"]\n')
+        daemon = self.start("--config", config, listen=None, listeners=2)
+        for tube in ("mail", "mail.eu", "orders"):
+            self.tubectl(daemon.addresses[0], "put", "-t", tube, "x")
+        for command in (("tubes", "--interval", "0", "--json"), ("tubes", "--json")):
+            lines = self.tubectl(f"unix:{path}", *command).splitlines()
+            self.assertEqual([json.loads(line)["name"] for line in lines], ["mail", "mail.eu"])
+        self.assertRegex(self.tubectl(f"unix:{path}", "top", "--once"), r"\n +mail\.eu ")
+        # All that was denied before is logged before this.
+        self.run_tubectl(f"unix:{path}", "stats", "orders")
+        daemon.wait_for_line("denied")
+        self.assertEqual(len(daemon.lines_with("denied")), 1, daemon.lines)
 
 
 class Reload(TubectlTest):
