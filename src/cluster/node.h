@@ -113,7 +113,7 @@ class Node final : private RaftLogHost {
   const Configurations& configurations() const { return *configurations_; }
   // For pin(): another node fetches the state.
   KeptEntries& kept_entries() { return *kept_entries_; }
-  // What this node, as the leader, has sent to others, and how fast their links are.
+  // For a leader: its appends to the followers, and the rates of their links.
   const AppendSender& appends() const { return *appends_; }
 
   // True if submit() can append. False while leadership is being transferred.

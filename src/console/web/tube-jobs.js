@@ -377,7 +377,7 @@ export class JobsPanel {
     setText(this.count, this.#countText());
   }
 
-  // What is shown, of how many jobs, and whether there are more.
+  // Returns the number of jobs in the list, the number searched, and whether more exist.
   #countText() {
     if (!this.loaded) return this.searches ? "Searching" : "";
     const count = plural(this.jobs.length, "job");
