@@ -104,6 +104,8 @@ int check_settings(const CommandLine& line, const Settings& settings) {
     return fail(kExitConfig, refusal->message);
   const auto files = access::load_access_files(settings);
   if (!files) return fail(kExitConfig, files.error().message);
+  const auto of_cluster = node::check_cluster_files(settings);
+  if (!of_cluster) return fail(kExitConfig, of_cluster.error().message);
   auto warnings = access::complaints(*files, os::wall_time());
   if (TUBED_PLANTED(warnings_fail_the_check) && !warnings.empty())
     return fail(kExitConfig, warnings.front());
@@ -127,6 +129,8 @@ int serve(const CommandLine& line, const Settings& settings) {
   for (const std::string& warning : line.warnings) log.warning(warning);
   warn_of_few_descriptors(log, settings);
   if (auto loaded = server.load_access(); !loaded) return fail(kExitConfig, loaded.error().message);
+  if (auto checked = node::check_cluster_files(settings); !checked)
+    return fail(kExitConfig, checked.error().message);
   if (auto listening = server.listen(std::move(*inherited)); !listening) {
     return fail(os::kExitCannotListen, listening.error().message);
   }

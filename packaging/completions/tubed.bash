@@ -12,7 +12,7 @@ _tubed() {
   fi
   COMPREPLY=()
   case $previous in
-    --config | --address-file | --preload | --pid-file | --http-tls-certificate | --http-tls-key | --http-tls-client-ca | --auth-tokens)
+    --config | --address-file | --preload | --pid-file | --http-tls-certificate | --http-tls-key | --http-tls-client-ca | --auth-tokens | --cluster-secret-file)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       ;;
@@ -178,6 +178,7 @@ _tubed() {
         --cluster-name
         --cluster-listen
         --cluster-address
+        --cluster-secret-file
         --cluster-admin
         --cluster-clients
         --cluster-election-timeout

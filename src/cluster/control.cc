@@ -6,10 +6,19 @@ namespace tubed::cluster {
 
 namespace {
 
-enum ControlType : std::uint8_t { hello = kFirstControlType, welcome, request, response };
+enum ControlType : std::uint8_t {
+  hello = kFirstControlType,
+  welcome,
+  request,
+  response,
+  challenge,
+  proof
+};
 
 // The most bytes of a frame without its texts.
-constexpr std::size_t kControlFixedBytes = 64;
+constexpr std::size_t kControlFixedBytes = 96;
+// Before the nonce of a Hello: how the secret is proved.
+constexpr std::uint8_t kHmacSha256 = 1;
 
 // A value of an enumeration that starts at 1.
 template <class Value>
@@ -24,6 +33,22 @@ bool take_value(FrameReader& reader, Value& value, Value last) {
     return false;
   value = static_cast<Value>(number);
   return true;
+}
+
+// Any other bytes at the end of a Hello are those of a later version.
+bool take_nonce(FrameReader& reader, std::string& nonce) {
+  std::uint8_t scheme = 0;
+  if (!reader.take(scheme) || scheme != kHmacSha256) return true;
+  std::string_view taken;
+  if (!reader.take(taken, kNonceBytes)) return false;
+  nonce = taken;
+  return true;
+}
+
+std::string encode_bytes(ControlType type, std::string_view bytes) {
+  FrameWriter writer(type, kControlFixedBytes);
+  writer.append(bytes);
+  return writer.finish();
 }
 
 std::optional<FrameReader> open(std::string_view frame, ControlType type) {
@@ -45,6 +70,10 @@ std::string encode(const Hello& frame) {
   put_text(writer, frame.address);
   put_text(writer, frame.name);
   writer.put(std::uint8_t{frame.invites});
+  if (!frame.nonce.empty()) {
+    writer.put(kHmacSha256);
+    writer.append(frame.nonce);
+  }
   return writer.finish();
 }
 
@@ -72,6 +101,14 @@ std::string encode(const Response& frame) {
   return writer.finish();
 }
 
+std::string encode(const Challenge& frame) {
+  return encode_bytes(challenge, frame.nonce);
+}
+
+std::string encode(const Proof& frame) {
+  return encode_bytes(proof, frame.proof);
+}
+
 std::optional<Hello> decode_hello(std::string_view frame) {
   auto reader = open(frame, hello);
   Hello read;
@@ -80,7 +117,8 @@ std::optional<Hello> decode_hello(std::string_view frame) {
       !take_value(*reader, read.purpose, Purpose::request) || !reader->take(read.cluster) ||
       !reader->take(read.from) || !reader->take(read.to) ||
       !reader->take(read.configuration_index) || !take_text(*reader, read.address) ||
-      !take_text(*reader, read.name) || !reader->take(invites) || invites > 1) {
+      !take_text(*reader, read.name) || !reader->take(invites) || invites > 1 ||
+      !take_nonce(*reader, read.nonce)) {
     return std::nullopt;
   }
   read.invites = invites != 0;
@@ -117,6 +155,20 @@ std::optional<Response> decode_response(std::string_view frame) {
     return std::nullopt;
   }
   return read;
+}
+
+std::optional<Challenge> decode_challenge(std::string_view frame) {
+  auto reader = open(frame, challenge);
+  std::string_view nonce;
+  if (!reader || !reader->take(nonce, kNonceBytes)) return std::nullopt;
+  return Challenge{std::string(nonce)};
+}
+
+std::optional<Proof> decode_proof(std::string_view frame) {
+  auto reader = open(frame, proof);
+  std::string_view bytes;
+  if (!reader || !reader->take(bytes, kProofBytes)) return std::nullopt;
+  return Proof{std::string(bytes)};
 }
 
 }  // namespace tubed::cluster

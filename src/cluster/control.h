@@ -2,8 +2,8 @@
 // have the envelope of message.h (length, CRC, version, type), and types starting at
 // kFirstControlType. docs/internals/cluster-protocol.md describes every byte.
 //
-// The dialling node sends a Hello, and nothing else until it has received a Welcome. So whatever a
-// node reads after it has sent a Welcome was sent after that Welcome.
+// The dialling node sends a Hello and, for a Challenge, a Proof, and nothing else until it has
+// received a Welcome. So whatever a node reads after it has sent a Welcome was sent after that.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,7 @@ struct Hello {
   // The caller leads and the dialled node is a standby: if it has no state, it may take the
   // identity `to`. A voter that has lost its state must not, because it has forgotten its votes.
   bool invites = false;
+  std::string nonce = {};  // of a caller with a secret, kNonceBytes random bytes; otherwise empty
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -58,6 +59,24 @@ struct Welcome {
   std::string name;               // of the node
 
   friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+// The bytes of a nonce, and of a proof that the sender knows the secret of the cluster
+// (node/peer_handshake.h).
+inline constexpr std::size_t kNonceBytes = 32;
+inline constexpr std::size_t kProofBytes = 32;
+
+// The answer to a Hello with a nonce: the node requires a proof before it answers anything else.
+struct Challenge {
+  std::string nonce;
+
+  friend bool operator==(const Challenge&, const Challenge&) = default;
+};
+// The caller's answer to it, and what the node then sends before its Welcome.
+struct Proof {
+  std::string proof;
+
+  friend bool operator==(const Proof&, const Proof&) = default;
 };
 
 // A change that an operator requests from the leader: JSON, as on the admin socket.
@@ -82,6 +101,8 @@ std::string encode(const Hello& hello);
 std::string encode(const Welcome& welcome);
 std::string encode(const Request& request);
 std::string encode(const Response& response);
+std::string encode(const Challenge& challenge);
+std::string encode(const Proof& proof);
 
 // Returns nothing if the frame is damaged, is of another type or version, or has a value that is
 // not allowed for its type. `frame` is complete (frame_bytes()).
@@ -89,5 +110,7 @@ std::optional<Hello> decode_hello(std::string_view frame);
 std::optional<Welcome> decode_welcome(std::string_view frame);
 std::optional<Request> decode_request(std::string_view frame);
 std::optional<Response> decode_response(std::string_view frame);
+std::optional<Challenge> decode_challenge(std::string_view frame);
+std::optional<Proof> decode_proof(std::string_view frame);
 
 }  // namespace tubed::cluster

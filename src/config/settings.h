@@ -58,6 +58,7 @@ struct ClusterSettings {
   std::string name;              // of this node; empty: the server is in no cluster
   std::optional<Listen> listen;  // for the other nodes; TCP
   std::string address;           // HOST:PORT, how they reach it; empty: as `listen`
+  std::string secret_file;       // that all nodes know; empty: none
   std::optional<Listen> admin;   // unix socket for operators, of kClusterAdminMode; none: none
   ClusterClients clients{};
   Duration election_timeout{};

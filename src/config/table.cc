@@ -375,8 +375,8 @@ constexpr auto kSettings = std::to_array<Setting>({
          .reloadable = false,
          .takes_empty_flag = false,
          .doc = "Listen for the other nodes at HOST:PORT or [HOST]:PORT. A host is numeric; the "
-                "default port is 11302. Nodes neither authenticate nor encrypt, so only nodes may "
-                "be able to reach this address."}),
+                "default port is 11302. Nodes do not encrypt and, without cluster.secret_file, do "
+                "not authenticate, so only nodes may be able to reach this address."}),
     row<&Settings::cluster, &ClusterSettings::address>(
         {.key = "cluster.address",
          .type = {.kind = Kind::address, .port = kDefaultClusterPort, .may_be_empty = true},
@@ -386,6 +386,16 @@ constexpr auto kSettings = std::to_array<Setting>({
          .doc = "How the other nodes reach this node, as HOST:PORT or [HOST]:PORT, if that is not "
                 "the address that it listens on. A host is numeric. Empty: the address of "
                 "cluster.listen, which then is one host and not 0.0.0.0 or [::]."}),
+    row<&Settings::cluster, &ClusterSettings::secret_file>(
+        {.key = "cluster.secret_file",
+         .type = text_or_none("FILE"),
+         .default_text = "",
+         .takes_empty_flag = false,
+         .doc = "The file of the secret with which nodes prove to each other that they belong to "
+                "the cluster; all nodes need the same. Each line has a secret as tubectl cluster "
+                "secret prints it: one or, while the secret is changed, two. A node proves the "
+                "first and accepts both. Only the user of the server may be able to read the "
+                "file, unless it is a credential of systemd. Empty: nodes do not authenticate."}),
     row<&Settings::cluster, &ClusterSettings::admin>(
         {.key = "cluster.admin",
          .type = {.kind = Kind::address, .may_be_empty = true},
@@ -438,7 +448,8 @@ constexpr auto kSettings = std::to_array<Setting>({
          .default_number = static_cast<std::int64_t>(ClusterInsecure::no),
          .reloadable = false,
          .doc = "With yes, cluster.listen and cluster.address may be neither loopback nor private. "
-                "Each machine that can connect to such an address can read and change all jobs."}),
+                "Without cluster.secret_file, each machine that can connect to such an address "
+                "can read and change all jobs; with it, each machine on the way can read them."}),
 });
 
 // The flags that are not settings.

@@ -68,6 +68,7 @@ Result<void> ClusterMember::listen() {
   PeerHost& host = *this;
   links_ = std::make_unique<PeerLinks>(parts_.loop, parts_.log, host, std::move(socket),
                                        PeerLimits::of(settings_.cluster.election_timeout));
+  links_->set_secrets(TRY(ClusterSecrets::read(settings_.cluster.secret_file)));
   parts_.log.info("listening for nodes", {{"address", links_->address()}});
   introduce();
   if (!settings_.cluster.admin) return {};
@@ -295,7 +296,7 @@ void ClusterMember::begin_fetch(NodeId source, const std::string& address) {
                     .configuration_index = facts.configuration_index,
                     .name = {},
                     .invites = false},
-                   node_ == nullptr ? 0 : node_->node().log().last());
+                   links_->secrets(), node_ == nullptr ? 0 : node_->node().log().last());
 }
 
 void ClusterMember::fetch_ended(bool fetched) {
@@ -467,7 +468,14 @@ const stats::ClusterState& ClusterMember::state() {
   return state_;
 }
 
+Result<bool> ClusterMember::read_files(const Settings& settings) {
+  new_secrets_ = TRY(ClusterSecrets::read(settings.cluster.secret_file));
+  return *new_secrets_ != links_->secrets();
+}
+
 void ClusterMember::settings_changed() {
+  const auto secrets = std::exchange(new_secrets_, std::nullopt);
+  if (secrets && *secrets != links_->secrets()) links_->set_secrets(*secrets);
   if (node_ != nullptr) node_->apply(settings_);
   transfers_.settings_changed();
 }

@@ -56,6 +56,7 @@ class ClusterMember final : public ClusterMode,
   Result<void> start() override;
   bool serves() const override { return serves_; }
   const stats::ClusterState& state() override;
+  Result<bool> read_files(const Settings& settings) override;
   void settings_changed() override;
   bool hand_over(std::function<void()> done) override;
 
@@ -127,9 +128,10 @@ class ClusterMember final : public ClusterMode,
   std::uint64_t cluster_id_ = 0;
   cluster::NodeId node_id_ = 0;
 
-  std::unique_ptr<PeerLinks> links_;        // null before listen()
-  std::unique_ptr<NodeOwner> node_;         // null while it waits, and for a moment in a restart
-  std::unique_ptr<Leadership> leadership_;  // while it serves
+  std::unique_ptr<PeerLinks> links_;           // null before listen()
+  std::optional<ClusterSecrets> new_secrets_;  // from read_files() to settings_changed()
+  std::unique_ptr<NodeOwner> node_;            // null while it waits, and for a moment in a restart
+  std::unique_ptr<Leadership> leadership_;     // while it serves
   std::unique_ptr<ClusterAdmin> admin_;
 
   std::vector<cluster::Member> members_;  // as of the last look

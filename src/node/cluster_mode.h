@@ -59,6 +59,9 @@ class ClusterMode {
   // Returns the state of the cluster as this node sees it. Valid until the next call. O(members).
   virtual const stats::ClusterState& state() = 0;
 
+  // Reads the files that these settings name, for the next settings_changed(). Returns true if they
+  // differ from those in use. The error is one line with the file and the reason.
+  virtual Result<bool> read_files(const Settings& settings) = 0;
   // The settings have changed by a reload.
   virtual void settings_changed() = 0;
 

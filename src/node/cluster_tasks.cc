@@ -33,6 +33,7 @@
 #include "journal/import.h"
 #include "journal/record.h"
 #include "journal/segment.h"
+#include "node/cluster_secret.h"
 #include "node/journal_writer.h"
 #include "node/state_directory.h"
 #include "node/state_install.h"
@@ -265,6 +266,11 @@ Result<Founded> recover(const std::string& directory, const std::string& name,
   const Founded founded = TRY(found_in(directory, parsed, segment_bytes, JournalWriter::Ids::skip));
   TRY(remove_left(directory));
   return founded;
+}
+
+Result<void> check_cluster_files(const Settings& settings) {
+  TRY(ClusterSecrets::read(settings.cluster.secret_file));
+  return {};
 }
 
 Result<void> print_node(const std::string& directory) {

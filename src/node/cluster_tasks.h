@@ -50,6 +50,10 @@ Result<void> leave(const std::string& directory, std::uint64_t segment_bytes);
 Result<Founded> recover(const std::string& directory, const std::string& name,
                         const std::string& address, std::uint64_t segment_bytes);
 
+// Reads the files that the settings of a node name, as a start does. The error is one line with the
+// file and the reason.
+Result<void> check_cluster_files(const Settings& settings);
+
 // Prints the node and cluster to which the directory belongs, and the extent of its raft log.
 // Prints nothing for a directory without a node.
 Result<void> print_node(const std::string& directory);

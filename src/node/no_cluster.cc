@@ -19,6 +19,10 @@ Result<std::unique_ptr<ClusterMode>> make_cluster_mode(const ClusterParts& /*par
   return Error{kNotBuiltIn};
 }
 
+Result<void> check_cluster_files(const Settings& /*settings*/) {
+  return {};
+}
+
 Result<void> print_node(const std::string& /*directory*/) {
   return {};
 }

@@ -8,8 +8,8 @@ namespace tubed::node {
 
 namespace {
 
-// The most hosts that are remembered.
-constexpr std::size_t kMostLaterVersions = 64;
+// The most hosts and reasons that are remembered.
+constexpr std::size_t kMostLogged = 64;
 constexpr Duration kKeepaliveIdle = std::chrono::seconds(10);
 
 os::Socket tuned(os::Socket socket) {
@@ -46,33 +46,61 @@ void PeerAcceptor::refuse(const Pending& pending, std::string_view reason) {
   pending_.erase(pending.place);
 }
 
-// The other node connects again and again: each version of a host is logged once.
-void PeerAcceptor::refuse_version(const Pending& pending, std::uint8_t version) {
+// For a reason that lasts until an operator acts. The other node connects again and again: each
+// reason is logged once for its host.
+void PeerAcceptor::refuse_once(const Pending& pending, std::string_view reason) {
   const std::string peer = pending.peer();
-  const auto key = std::pair(peer.substr(0, peer.rfind(':')), version);
-  if (later_versions_.size() >= kMostLaterVersions) later_versions_.clear();
-  if (!later_versions_.insert(key).second) return static_cast<void>(pending_.erase(pending.place));
-  refuse(pending, cluster::later_version_text(version));
+  const auto key = std::pair(peer.substr(0, peer.rfind(':')), std::string(reason));
+  if (logged_.size() >= kMostLogged) logged_.clear();
+  if (!logged_.insert(key).second) return static_cast<void>(pending_.erase(pending.place));
+  refuse(pending, reason);
+}
+
+void PeerAcceptor::secrets_changed() {
+  pending_.clear();
+  logged_.clear();
 }
 
 PeerAcceptor::Pending::Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Channel> channel)
     : acceptor_(acceptor),
+      handshake_(acceptor.owner_.secrets()),
       channel_(std::make_unique<FrameChannel>(acceptor.loop_, std::move(channel), *this,
                                               kMostControlBytes)),
-      timer_(acceptor.loop_, [this] { acceptor_.refuse(*this, "no hello in time"); }) {
+      timer_(acceptor.loop_, [this] {
+        acceptor_.refuse(*this, handshake_.has_hello() ? "no proof in time" : "no hello in time");
+      }) {
   timer_.arm(acceptor.limits_.hello);
+}
+
+// Returns whether the handshake is complete.
+Result<bool> PeerAcceptor::Pending::take(std::string_view frame) {
+  if (!handshake_.has_hello()) {
+    std::string challenge = TRY(handshake_.take_hello(frame));
+    if (channel_->read_ahead() != 0) return Error{"more was sent than a hello"};
+    if (challenge.empty()) return true;
+    channel_->send(std::move(challenge));
+    return false;
+  }
+  TRY(handshake_.take_proof(frame));
+  if (channel_->read_ahead() != 0) return Error{"more was sent than a proof"};
+  return true;
 }
 
 void PeerAcceptor::Pending::on_frame(std::string_view frame) {
   if (const auto version = cluster::later_version(frame))
-    return acceptor_.refuse_version(*this, *version);
-  const auto hello = cluster::decode_hello(frame);
-  if (!hello) return acceptor_.refuse(*this, "no hello that this version knows");
-  if (channel_->read_ahead() != 0) return acceptor_.refuse(*this, "more was sent than a hello");
+    return acceptor_.refuse_once(*this, cluster::later_version_text(*version));
+  const auto complete = take(frame);
+  if (!complete) {
+    const std::string& reason = complete.error().message;
+    return handshake_.secrets_differ() ? acceptor_.refuse_once(*this, reason)
+                                       : acceptor_.refuse(*this, reason);
+  }
+  if (!*complete) return;
   PeerAcceptor& acceptor = acceptor_;
+  const CalleeHandshake handshake = handshake_;
   auto channel = std::move(channel_);
   acceptor.pending_.erase(place);
-  if (!channel->peer_has_ended()) acceptor.owner_.on_hello(*hello, std::move(channel));
+  if (!channel->peer_has_ended()) acceptor.owner_.on_hello(handshake, std::move(channel));
 }
 
 void PeerAcceptor::Pending::on_closed(std::string_view reason) {

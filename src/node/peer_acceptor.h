@@ -1,10 +1,10 @@
 // PeerAcceptor: the listening socket for other nodes, and the accepted connections until each has
-// sent its Hello.
+// sent its Hello and, if this node has a secret, has proved it (peer_handshake.h).
 //
-// A connection that sends anything other than its Hello is closed: a node sends nothing before it
-// has a Welcome. Also closed are a connection without a Hello within limits.hello, the oldest if
-// more than limits.pending have sent no Hello, and a connection whose peer has ended it: nodes dial
-// again, and only the newest connection counts.
+// A connection that sends anything else is closed: a node sends nothing more before it has a
+// Welcome. Also closed are a connection whose handshake exceeds limits.hello, the oldest if there
+// are more than limits.pending, and a connection whose peer has ended it: nodes dial again, and
+// only the newest connection counts.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "loop/listener.h"
 #include "loop/timer.h"
 #include "node/frame_channel.h"
+#include "node/peer_handshake.h"
 #include "node/peer_limits.h"
 #include "os/log.h"
 
@@ -25,9 +26,12 @@ namespace tubed::node {
 
 class PeerAcceptorOwner {
  public:
-  // Nothing was sent on the connection, and all input has been consumed. `channel` needs another
-  // owner.
-  virtual void on_hello(const cluster::Hello& hello, std::unique_ptr<FrameChannel> channel) = 0;
+  // The secrets for connections that are accepted now.
+  virtual const ClusterSecrets& secrets() const = 0;
+  // The Hello was taken and, if there are secrets, proved. No Welcome was sent, and all input has
+  // been consumed. `channel` needs another owner.
+  virtual void on_hello(const CalleeHandshake& handshake,
+                        std::unique_ptr<FrameChannel> channel) = 0;
 
  protected:
   ~PeerAcceptorOwner() = default;
@@ -41,8 +45,10 @@ class PeerAcceptor final : public loop::ListenerOwner {
 
   // Returns HOST:PORT.
   std::string address() const { return os::local_address(listener_.socket()); }
-  // Returns the number of connections without a Hello.
+  // Returns the number of connections whose handshake is not complete.
   std::size_t pending() const { return pending_.size(); }
+  // The secrets have changed: closes these connections.
+  void secrets_changed();
 
  private:
   class Pending final : public FrameChannelOwner {
@@ -56,7 +62,10 @@ class PeerAcceptor final : public loop::ListenerOwner {
     std::list<Pending>::iterator place;
 
    private:
+    Result<bool> take(std::string_view frame);
+
     PeerAcceptor& acceptor_;
+    CalleeHandshake handshake_;
     std::unique_ptr<FrameChannel> channel_;
     loop::Timer timer_;
   };
@@ -64,14 +73,14 @@ class PeerAcceptor final : public loop::ListenerOwner {
   void on_connection(os::Socket socket) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
   void refuse(const Pending& pending, std::string_view reason);
-  void refuse_version(const Pending& pending, std::uint8_t version);
+  void refuse_once(const Pending& pending, std::string_view reason);
 
   loop::Loop& loop_;
   os::Log& log_;
   const PeerLimits& limits_;
   PeerAcceptorOwner& owner_;
-  std::list<Pending> pending_;                                     // oldest first
-  std::set<std::pair<std::string, std::uint8_t>> later_versions_;  // logged, by host
+  std::list<Pending> pending_;                            // oldest first
+  std::set<std::pair<std::string, std::string>> logged_;  // hosts and reasons of refuse_once()
   loop::Listener listener_;
 };
 

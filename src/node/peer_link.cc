@@ -42,14 +42,19 @@ void PeerLink::on_connected(Result<std::unique_ptr<loop::Channel>> result) {
   connector_.reset();
   if (!result) return fail(result.error().message);
   channel_ = std::make_unique<FrameChannel>(loop_, std::move(*result), *this, kMostControlBytes);
-  channel_->send(encode(owner_.hello_for(member_)));
+  handshake_.emplace(owner_.secrets(), owner_.hello_for(member_));
+  channel_->send(handshake_->hello());
 }
 
 void PeerLink::on_frame(std::string_view frame) {
   if (const auto version = cluster::later_version(frame))
     return fail(cluster::later_version_text(*version));
-  const auto welcome = cluster::decode_welcome(frame);
-  if (up_ || !welcome) return fail("the other node has sent something that is no welcome");
+  if (up_) return fail("the other node has sent more than a welcome");
+  auto step = handshake_->take(frame);
+  if (!step) return fail(step.error().message);
+  if (!step->reply.empty()) channel_->send(std::move(step->reply));
+  const auto& welcome = step->welcome;
+  if (!welcome) return;
   level_ = welcome->level;
   if (welcome->status != cluster::WelcomeStatus::ok) {
     wait_ = limits_.last_retry;
@@ -68,13 +73,14 @@ void PeerLink::on_frame(std::string_view frame) {
 }
 
 void PeerLink::on_closed(std::string_view reason) {
-  fail(std::string(reason));
+  fail(up_ || !handshake_ ? std::string(reason) : handshake_->explain(reason));
 }
 
 void PeerLink::fail(const std::string& reason) {
   up_ = false;
   connector_.reset();
   channel_.reset();
+  handshake_.reset();
   timer_.arm(wait_);
   wait_ = std::min(2 * wait_, limits_.last_retry);
   owner_.on_down(*this, reason);

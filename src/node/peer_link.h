@@ -2,8 +2,8 @@
 //
 // It dials until it has a Welcome, and again whenever the connection is lost:
 //
-// 1. It connects and sends its Hello. The attempt fails if no Welcome arrives within
-//    limits.welcome, or the other node does not accept the connection.
+// 1. It connects and begins the handshake (peer_handshake.h). The attempt fails if no Welcome
+//    arrives within limits.welcome, or the other node does not accept the connection.
 // 2. The attempt also fails if the other node does not know the level in use. After the Welcome it
 //    is up, and frames are sent. The other node sends nothing further.
 // 3. It fails if the connection is lost, if bytes are not acknowledged within limits.user_timeout,
@@ -22,6 +22,7 @@
 #include "loop/connector.h"
 #include "loop/timer.h"
 #include "node/frame_channel.h"
+#include "node/peer_handshake.h"
 #include "node/peer_limits.h"
 
 namespace tubed::node {
@@ -31,6 +32,7 @@ class PeerLink;
 class PeerLinkOwner {
  public:
   virtual cluster::Hello hello_for(const cluster::Member& member) const = 0;
+  virtual const ClusterSecrets& secrets() const = 0;
   // Returns the level in use in the cluster: a node that does not know it is not accepted.
   virtual cluster::Level level_in_use() const = 0;
   virtual void on_up(PeerLink& link) = 0;
@@ -59,6 +61,10 @@ class PeerLink final : public FrameChannelOwner {
   cluster::Level level() const { return level_; }
   std::size_t unsent() const { return up_ ? channel_->unsent() : 0; }
   const cluster::Member& member() const { return member_; }
+  // Returns the secret of this connection or attempt; none: there is no secret, or no connection.
+  std::optional<ClusterSecret> secret() const {
+    return handshake_ ? handshake_->secret() : std::nullopt;
+  }
 
  private:
   void on_frame(std::string_view frame) override;
@@ -75,6 +81,7 @@ class PeerLink final : public FrameChannelOwner {
   PeerLinkOwner& owner_;
   std::unique_ptr<loop::Connector> connector_;  // while connecting
   std::unique_ptr<FrameChannel> channel_;       // while connected
+  std::optional<CallerHandshake> handshake_;    // while connected
   bool up_ = false;
   cluster::Level level_ = 0;
   Duration wait_;      // before the next attempt

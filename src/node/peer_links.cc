@@ -81,6 +81,17 @@ void PeerLinks::open_links() {
   }
 }
 
+void PeerLinks::set_secrets(const ClusterSecrets& secrets) {
+  secrets_ = secrets;
+  const auto is_valid = [this](const std::optional<ClusterSecret>& secret) {
+    return secret ? secrets_.contains(*secret) : secrets_.empty();
+  };
+  acceptor_.secrets_changed();
+  std::erase_if(incoming_, [&](const auto& one) { return !is_valid(one.second->secret); });
+  std::erase_if(outgoing_, [&](const auto& one) { return !is_valid(one.second.link->secret()); });
+  open_links();
+}
+
 bool PeerLinks::is_member(NodeId node) const {
   return contains(members_, node);
 }
@@ -166,54 +177,56 @@ void PeerLinks::on_rejected(PeerLink& link, const cluster::Welcome& welcome) {
 
 // --- Connections that other nodes have dialled
 
-std::string PeerLinks::welcome(WelcomeStatus status) const {
-  return encode(cluster::Welcome{.status = status,
-                                 .level = cluster::kFeatureLevel,
-                                 .configuration_index = facts_.configuration_index,
-                                 .name = std::string(cluster::name_in(facts_.address))});
+std::string PeerLinks::answer(const CalleeHandshake& handshake, WelcomeStatus status) const {
+  return handshake.answer({.status = status,
+                           .level = cluster::kFeatureLevel,
+                           .configuration_index = facts_.configuration_index,
+                           .name = std::string(cluster::name_in(facts_.address))});
 }
 
-void PeerLinks::on_hello(const Hello& hello, std::unique_ptr<FrameChannel> channel) {
+void PeerLinks::on_hello(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel) {
+  const Hello& hello = handshake.hello();
   host_.begin_tick();
   WelcomeStatus status = host_.judge(hello);
   if (status == WelcomeStatus::ok && hello.purpose == Purpose::request &&
       incoming_requests_.size() >= limits_.requests) {
     status = WelcomeStatus::busy;
   }
-  if (status == WelcomeStatus::ok) return accept(hello, std::move(channel));
+  if (status == WelcomeStatus::ok) return accept(handshake, std::move(channel));
   // A caller with the first level does not know too_old, and tries again after busy.
   const bool knows_too_old = hello.level > cluster::kFirstLevel;
   const bool says_busy = status == WelcomeStatus::too_old && !knows_too_old;
-  channel->send(welcome(says_busy ? WelcomeStatus::busy : status));
+  channel->send(answer(handshake, says_busy ? WelcomeStatus::busy : status));
   channel.reset();
-  const std::string answer =
+  const std::string reason =
       status == WelcomeStatus::too_old
           ? fmt::format("it knows only feature level {}, and the cluster uses {}: upgrade it",
                         hello.level, facts_.level)
           : std::string(to_string(status));
   log_.limited(Log::Level::info, os::monotonic_now(), "another node was not accepted",
-               {{"address", hello.address}, {"id", text_of(hello.from)}, {"answer", answer}});
+               {{"address", hello.address}, {"id", text_of(hello.from)}, {"answer", reason}});
   host_.on_turned_away(hello, status);
 }
 
-void PeerLinks::accept(const Hello& hello, std::unique_ptr<FrameChannel> channel) {
+void PeerLinks::accept(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel) {
+  const Hello& hello = handshake.hello();
   switch (hello.purpose) {
     case Purpose::frames: {
       if (const auto dialled = outgoing_.find(hello.from); dialled != outgoing_.end())
         dialled->second.level = hello.level;
       incoming_.erase(hello.from);  // before the Welcome
       FrameChannel& accepted = *channel;
-      incoming_[hello.from] = std::make_unique<Incoming>(*this, hello.from, std::move(channel));
-      return accepted.send(welcome(WelcomeStatus::ok));
+      incoming_[hello.from] = std::make_unique<Incoming>(*this, handshake, std::move(channel));
+      return accepted.send(answer(handshake, WelcomeStatus::ok));
     }
     case Purpose::request: {
       FrameChannel& accepted = *channel;
       incoming_requests_.push_back(
           std::make_shared<IncomingRequest>(loop_, std::move(channel), limits_.request, *this));
-      return accepted.send(welcome(WelcomeStatus::ok));
+      return accepted.send(answer(handshake, WelcomeStatus::ok));
     }
     case Purpose::fetch: {
-      channel->send(welcome(WelcomeStatus::ok));
+      channel->send(answer(handshake, WelcomeStatus::ok));
       if (channel->unsent() != 0) return;  // not even the first bytes: the connection is lost
       os::Socket socket = channel->release().socket;
       channel.reset();
@@ -223,8 +236,12 @@ void PeerLinks::accept(const Hello& hello, std::unique_ptr<FrameChannel> channel
   }
 }
 
-PeerLinks::Incoming::Incoming(PeerLinks& links, NodeId from, std::unique_ptr<FrameChannel> frames)
-    : node(from), channel(std::move(frames)), links_(links) {
+PeerLinks::Incoming::Incoming(PeerLinks& links, const CalleeHandshake& handshake,
+                              std::unique_ptr<FrameChannel> frames)
+    : node(handshake.hello().from),
+      secret(handshake.secret()),
+      channel(std::move(frames)),
+      links_(links) {
   channel->set_owner(*this);
   channel->set_most_frame_bytes(FrameChannel::kAnyFrame);
 }
@@ -262,7 +279,7 @@ void PeerLinks::request(std::string_view address, const cluster::Request& reques
   requests_.emplace_back();
   const auto place = std::prev(requests_.end());
   *place = std::make_unique<PeerRequest>(
-      loop_, address, hello, request, limits_,
+      loop_, address, CallerHandshake(secrets_, std::move(hello)), request, limits_,
       [this, place, answered = std::move(done)](Result<cluster::Response> result) {
         requests_.erase(place);
         host_.begin_tick();

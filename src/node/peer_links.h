@@ -8,6 +8,8 @@
 // - fetch: handed to the host, which sends the state on it.
 // - request: a change that the other node requests on behalf of an operator.
 //
+// With secrets, both ends of each connection prove them first (node/peer_handshake.h).
+//
 // The lease of a leader relies on this rule: no frame of a former connection is delivered after a
 // frame of a later connection. It holds because the dialling node sends nothing before it has a
 // Welcome, and because this class, when it accepts a connection for frames, first closes the former
@@ -24,6 +26,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,6 +101,11 @@ class PeerLinks final : public PeerAcceptorOwner,
   // for frames of members that are now missing. O(members).
   void set_members(const std::vector<cluster::Member>& members);
 
+  // Sets the secrets for later connections. Closes connections for frames whose secret is no longer
+  // one of them, and those without a secret if there are any. O(members).
+  void set_secrets(const ClusterSecrets& secrets);
+  const ClusterSecrets& secrets() const override { return secrets_; }
+
   // Returns the answer to a Hello according to the current facts and members, the first that
   // applies: other_node if it names another node, waiting without a state, other_cluster,
   // other_node (a request may go to node 0), not_a_member, too_old.
@@ -126,20 +134,22 @@ class PeerLinks final : public PeerAcceptorOwner,
   // A connection for frames that another node has dialled.
   class Incoming final : public FrameChannelOwner {
    public:
-    Incoming(PeerLinks& links, cluster::NodeId node, std::unique_ptr<FrameChannel> frames);
+    Incoming(PeerLinks& links, const CalleeHandshake& handshake,
+             std::unique_ptr<FrameChannel> frames);
 
     void on_frame(std::string_view frame) override;
     void on_closed(std::string_view reason) override;
 
     const cluster::NodeId node;
+    const std::optional<ClusterSecret> secret;  // that it has proved
     const std::unique_ptr<FrameChannel> channel;
 
    private:
     PeerLinks& links_;
   };
 
-  void on_hello(const cluster::Hello& hello, std::unique_ptr<FrameChannel> channel) override;
-  void accept(const cluster::Hello& hello, std::unique_ptr<FrameChannel> channel);
+  void on_hello(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel) override;
+  void accept(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel);
   cluster::Hello hello_for(const cluster::Member& member) const override;
   cluster::Level level_in_use() const override { return facts_.level; }
   void on_up(PeerLink& link) override;
@@ -149,7 +159,7 @@ class PeerLinks final : public PeerAcceptorOwner,
   void on_request_ended(IncomingRequest& incoming) override;
 
   bool is_member(cluster::NodeId node) const;
-  std::string welcome(cluster::WelcomeStatus status) const;
+  std::string answer(const CalleeHandshake& handshake, cluster::WelcomeStatus status) const;
   void open_links();
   void close_incoming(cluster::NodeId from, std::uint8_t version);
 
@@ -166,6 +176,7 @@ class PeerLinks final : public PeerAcceptorOwner,
   PeerHost& host_;
   const PeerLimits limits_;
   PeerFacts facts_;
+  ClusterSecrets secrets_;
   std::vector<cluster::Member> members_;
   std::map<cluster::NodeId, Outgoing> outgoing_;
   std::map<cluster::NodeId, std::unique_ptr<Incoming>> incoming_;

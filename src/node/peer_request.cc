@@ -9,11 +9,11 @@
 
 namespace tubed::node {
 
-PeerRequest::PeerRequest(loop::Loop& loop, std::string_view address, const cluster::Hello& hello,
+PeerRequest::PeerRequest(loop::Loop& loop, std::string_view address, CallerHandshake handshake,
                          const cluster::Request& request, const PeerLimits& limits, Done done)
     : loop_(loop),
       address_(address),
-      hello_(encode(hello)),
+      handshake_(std::move(handshake)),
       request_(encode(request)),
       done_(std::move(done)),
       timer_(loop, [this] { finish(failure(refused_.empty() ? "no answer in time" : refused_)); }) {
@@ -33,7 +33,7 @@ void PeerRequest::on_connected(Result<std::unique_ptr<loop::Channel>> result) {
   connector_.reset();
   if (!result) return finish(std::move(result).error());
   channel_ = std::make_unique<FrameChannel>(loop_, std::move(*result), *this, kMostControlBytes);
-  channel_->send(hello_);
+  channel_->send(handshake_.hello());
 }
 
 void PeerRequest::on_frame(std::string_view frame) {
@@ -42,16 +42,18 @@ void PeerRequest::on_frame(std::string_view frame) {
     if (!response) return finish(failure("its answer cannot be read"));
     return finish(std::move(*response));
   }
-  const auto welcome = cluster::decode_welcome(frame);
-  if (!welcome) return finish(failure("its welcome cannot be read"));
-  if (welcome->status != cluster::WelcomeStatus::ok)
-    return finish(failure(to_string(welcome->status)));
+  auto step = handshake_.take(frame);
+  if (!step) return finish(failure(step.error().message));
+  if (!step->reply.empty()) channel_->send(std::move(step->reply));
+  if (!step->welcome) return;
+  if (step->welcome->status != cluster::WelcomeStatus::ok)
+    return finish(failure(to_string(step->welcome->status)));
   welcomed_ = true;
   channel_->send(request_);
 }
 
 void PeerRequest::on_closed(std::string_view reason) {
-  finish(failure(reason));
+  finish(failure(welcomed_ ? reason : handshake_.explain(reason)));
 }
 
 void PeerRequest::finish(Result<cluster::Response> result) {

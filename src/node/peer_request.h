@@ -10,11 +10,12 @@
 #include "loop/connector.h"
 #include "loop/timer.h"
 #include "node/frame_channel.h"
+#include "node/peer_handshake.h"
 #include "node/peer_limits.h"
 
 namespace tubed::node {
 
-// Dials, sends the Hello, waits for the Welcome, sends the Request and waits for the Response.
+// Dials, waits for the Welcome that ends the handshake, sends the Request, waits for the Response.
 class PeerRequest final : public FrameChannelOwner {
  public:
   // The error is one line.
@@ -23,7 +24,7 @@ class PeerRequest final : public FrameChannelOwner {
   // `address` is NAME@HOST:PORT. Calls `done` once, in a later event of the loop; it may destroy
   // the object. Destroying the object earlier cancels the request, which the other node may already
   // have received. `loop` outlives the object.
-  PeerRequest(loop::Loop& loop, std::string_view address, const cluster::Hello& hello,
+  PeerRequest(loop::Loop& loop, std::string_view address, CallerHandshake handshake,
               const cluster::Request& request, const PeerLimits& limits, Done done);
 
  private:
@@ -35,7 +36,7 @@ class PeerRequest final : public FrameChannelOwner {
 
   loop::Loop& loop_;
   const std::string address_;
-  const std::string hello_;
+  CallerHandshake handshake_;
   const std::string request_;
   bool welcomed_ = false;
   std::string refused_;  // an immediate failure, which the timer reports

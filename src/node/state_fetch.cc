@@ -1,7 +1,7 @@
 // How a state is received
 //
 // The thread is in Receiver::fetch(), which is sequential:
-//  1. It dials the source, sends the Hello and reads the Welcome.
+//  1. It dials the source, and the handshake (peer_handshake.h) ends with a Welcome.
 //  2. The files of an earlier fetch are removed, and D/fetch is created.
 //  3. Each file from the source is stored when it is complete.
 //  4. The copy is read as a start reads a journal. It must be whole, because a copy ends with a
@@ -35,6 +35,7 @@
 #include "journal/segment.h"
 #include "loop/wakeup.h"
 #include "node/log_writer.h"
+#include "node/peer_handshake.h"
 #include "node/state_directory.h"
 #include "node/transfer_stream.h"
 #include "os/blocking_stream.h"
@@ -197,12 +198,17 @@ Result<FetchedState> StateFetch::Receiver::fetch() {
 
 Result<void> StateFetch::Receiver::greet() {
   TRY(stream_.connect(options_.source.host, options_.source.port));
-  TRY(frames_.send_encoded(cluster::encode(options_.hello)));
-  const std::string_view frame = TRY(frames_.receive_bytes());
-  const auto welcome = cluster::decode_welcome(frame);
-  if (!welcome) return Error{"it is no node of this version"};
-  if (welcome->status == cluster::WelcomeStatus::ok) return {};
-  return Error{std::string(refusal_of(welcome->status))};
+  CallerHandshake handshake(options_.secrets, options_.hello);
+  TRY(frames_.send_encoded(handshake.hello()));
+  for (;;) {
+    const auto frame = frames_.receive_bytes();
+    if (!frame) return Error{handshake.explain(frame.error().message)};
+    const auto step = TRY(handshake.take(*frame));
+    if (!step.reply.empty()) TRY(frames_.send_encoded(step.reply));
+    if (!step.welcome) continue;
+    if (step.welcome->status == cluster::WelcomeStatus::ok) return {};
+    return Error{std::string(refusal_of(step.welcome->status))};
+  }
 }
 
 // Returns the bytes of all files.

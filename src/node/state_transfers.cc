@@ -9,7 +9,7 @@ namespace tubed::node {
 using os::Log;
 
 void StateTransfers::fetch(const std::string& address, cluster::Hello hello,
-                           cluster::Index at_least) {
+                           const ClusterSecrets& secrets, cluster::Index at_least) {
   const auto source = cluster::parse_member_address(address);
   if (!source) return;
   parts_.log.info("fetching the state", {{"from", source->name}});
@@ -19,6 +19,7 @@ void StateTransfers::fetch(const std::string& address, cluster::Hello hello,
       StateFetchOptions{.directory = settings_.journal_directory,
                         .source = *source,
                         .hello = std::move(hello),
+                        .secrets = secrets,
                         .at_least = at_least,
                         .raft_log = cluster::raft_log_options(0, settings_.cluster.log_size)},
       [this](const Result<FetchedState>& fetched) { fetch_ended(fetched); });

@@ -35,9 +35,10 @@ class StateTransfers {
       : parts_(parts), settings_(settings), host_(host) {}
 
   // Fetches the state of the node with this address (NAME@HOST:PORT), whose name completes the
-  // Hello. Refuses a state that does not go to `at_least`. Does nothing if the address is
-  // malformed.
-  void fetch(const std::string& address, cluster::Hello hello, cluster::Index at_least);
+  // Hello, with the secrets for it. Refuses a state that does not go to `at_least`. Does nothing if
+  // the address is malformed.
+  void fetch(const std::string& address, cluster::Hello hello, const ClusterSecrets& secrets,
+             cluster::Index at_least);
   bool is_fetching() const { return fetch_ != nullptr; }
   // Received so far by the fetch, of the journal.
   std::uint64_t fetched_bytes() const { return fetch_ == nullptr ? 0 : fetch_->bytes(); }

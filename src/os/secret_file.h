@@ -1,4 +1,5 @@
-// Files with secrets, such as keys and tokens: only their owner and its group may read them.
+// Files with secrets, such as keys and tokens: only their owner and, unless a function excludes it,
+// its group may read them.
 #pragma once
 
 #include <string>
@@ -13,5 +14,8 @@ Result<void> check_secret(const std::string& file);
 
 // Returns the contents of such a file, of at most `most` bytes.
 Result<std::string> read_secret(const std::string& file, std::size_t most);
+// As read_secret(), and also fails if the group may read the file. A credential of systemd, a file
+// in $CREDENTIALS_DIRECTORY, may show such a mode: its access list has the user of the service.
+Result<std::string> read_own_secret(const std::string& file, std::size_t most);
 
 }  // namespace tubed::os

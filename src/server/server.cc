@@ -318,7 +318,11 @@ commands::ReloadResult Server::reload_all() {
     return not_reloaded(checked.error().message);
   auto files = access::load_access_files(plan.next);
   if (!files) return not_reloaded(files.error().message);
-  for (std::string& setting : access::changed_files(access_, *files)) {
+  const auto new_secrets = cluster_ == nullptr ? false : cluster_->read_files(plan.next);
+  if (!new_secrets) return not_reloaded(new_secrets.error().message);
+  std::vector<std::string> by_files = access::changed_files(access_, *files);
+  if (*new_secrets) by_files.emplace_back("cluster.secret_file");
+  for (std::string& setting : by_files) {
     if (std::ranges::find(plan.changed, setting) == plan.changed.end())
       plan.changed.push_back(std::move(setting));
   }

@@ -21,7 +21,8 @@ namespace {
 
 using client::system_error;
 
-constexpr std::string_view kPrefix = "tbd_";
+constexpr std::string_view kTokenPrefix = "tbd_";
+constexpr std::string_view kSecretPrefix = "tbc_";
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr mode_t kOthers = 0007;
 
@@ -58,9 +59,8 @@ Result<std::string> checked(std::string text, const std::string& name) {
   return text;
 }
 
-}  // namespace
-
-Result<std::string> make_token() {
+// Returns the prefix and 32 random bytes in base64url.
+Result<std::string> random_text(std::string_view prefix) {
   std::array<char, 32> bytes{};
   std::size_t size = 0;
   while (size < bytes.size()) {
@@ -75,7 +75,17 @@ Result<std::string> make_token() {
   text.erase(text.find('='));
   std::ranges::replace(text, '+', '-');
   std::ranges::replace(text, '/', '_');
-  return std::string(kPrefix) + text;
+  return std::string(prefix) + text;
+}
+
+}  // namespace
+
+Result<std::string> make_token() {
+  return random_text(kTokenPrefix);
+}
+
+Result<std::string> make_cluster_secret() {
+  return random_text(kSecretPrefix);
 }
 
 Result<std::string> read_token(const std::string& path) {

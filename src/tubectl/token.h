@@ -18,6 +18,8 @@ inline constexpr std::size_t kMaxTokenBytes = 217;
 // "tbd_" and 43 letters, digits, - and _: 32 random bytes of the kernel. Fails if the kernel has
 // none.
 Result<std::string> make_token();
+// The same with "tbc_": a secret for cluster.secret_file.
+Result<std::string> make_cluster_secret();
 
 // Reads the token from a file of one line, or from standard input if the path is "-". Fails if the
 // file cannot be read, other users may read it, or it has no token.

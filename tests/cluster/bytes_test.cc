@@ -113,20 +113,41 @@ TEST_CASE("control frames are decoded as they were encoded, unless they are dama
   const Response response{.status = 404, .body = "{\"error\":\"x\"}"};
   CHECK(decode_response(encode(response)) == response);
   check_every_damage(encode(response), decode_response);
+  Hello with_nonce = sample_hello();
+  with_nonce.nonce = std::string(kNonceBytes, 'n');
+  CHECK(decode_hello(encode(with_nonce)) == with_nonce);
+  CHECK(encode(with_nonce).size() == hello.size() + 1 + kNonceBytes);
+  check_every_damage(encode(with_nonce), decode_hello);
+  with_nonce.nonce.pop_back();
+  CHECK_FALSE(decode_hello(encode(with_nonce)));
+  const Challenge challenge{std::string(kNonceBytes, 'c')};
+  CHECK(decode_challenge(encode(challenge)) == challenge);
+  check_every_damage(encode(challenge), decode_challenge);
+  CHECK_FALSE(decode_challenge(encode(Challenge{"short"})));
+  const Proof proof{std::string(kProofBytes, 'p')};
+  CHECK(decode_proof(encode(proof)) == proof);
+  check_every_damage(encode(proof), decode_proof);
+  CHECK_FALSE(decode_proof(encode(Proof{"short"})));
   // Texts may be empty.
   CHECK(decode_request(encode(Request{})) == Request{});
 }
 
 TEST_CASE("a control frame is not mistaken for a frame of another type") {
-  const std::array<std::string, 5> frames = {encode(sample_hello()), encode(Welcome{}),
-                                             encode(Request{}), encode(Response{}),
-                                             encode(sample_message())};
+  const std::array<std::string, 7> frames = {encode(sample_hello()),
+                                             encode(Welcome{}),
+                                             encode(Request{}),
+                                             encode(Response{}),
+                                             encode(sample_message()),
+                                             encode(Challenge{std::string(kNonceBytes, 'c')}),
+                                             encode(Proof{std::string(kProofBytes, 'p')})};
   for (std::size_t i = 0; i < frames.size(); ++i) {
     CHECK(decode_hello(frames[i]).has_value() == (i == 0));
     CHECK(decode_welcome(frames[i]).has_value() == (i == 1));
     CHECK(decode_request(frames[i]).has_value() == (i == 2));
     CHECK(decode_response(frames[i]).has_value() == (i == 3));
     CHECK(decode(frames[i]).has_value() == (i == 4));
+    CHECK(decode_challenge(frames[i]).has_value() == (i == 5));
+    CHECK(decode_proof(frames[i]).has_value() == (i == 6));
   }
 }
 

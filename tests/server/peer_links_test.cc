@@ -20,14 +20,6 @@ using loop_test::run_until;
 
 namespace {
 
-// Dials again soon.
-constexpr node::PeerLimits kQuick = [] {
-  node::PeerLimits limits = kLongLimits;
-  limits.retry = 1ms;
-  limits.last_retry = 4ms;
-  return limits;
-}();
-
 // A listening socket in place of node 2.
 struct RawNode {
   explicit RawNode(loop::Loop& loop_of) : loop(loop_of) {}

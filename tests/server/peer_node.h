@@ -23,6 +23,14 @@ inline constexpr std::uint64_t kCluster = 7;
 inline constexpr node::PeerLimits kLongLimits = {
     .hello = 1h, .welcome = 1h, .request = 1h, .user_timeout = 1h};
 
+// Dials again soon.
+inline constexpr node::PeerLimits kQuick = [] {
+  node::PeerLimits limits = kLongLimits;
+  limits.retry = 1ms;
+  limits.last_retry = 4ms;
+  return limits;
+}();
+
 struct PeerNode final : node::PeerHost {
   // Nodes have the names a, b, c. `port` 0: any.
   PeerNode(loop::Loop& node_loop, cluster::NodeId node,

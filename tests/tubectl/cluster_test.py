@@ -147,7 +147,9 @@ class Mistakes(ClusterTest):
                                           "transfer"),
                 (("status", "--timeout", "1"), "--no-wait and --timeout are for add, remove and "
                                                "transfer"),
-                (("remove", "b", "--watch"), "--watch is for status")):
+                (("remove", "b", "--watch"), "--watch is for status"),
+                (("secret", "b"), "there is an argument too many: b"),
+                (("secret", "--watch"), "--watch is for status")):
             with self.subTest(words=words):
                 self.assertEqual(self.failed(USAGE, node, "cluster", *words),
                                  f"{reason}; try tubectl cluster --help")
@@ -156,6 +158,16 @@ class Mistakes(ClusterTest):
         self.assertIn("--no-wait excludes --timeout",
                       self.failed(USAGE, node, "cluster", "remove", "b", "--no-wait", "--timeout",
                                   "1"))
+        self.assertEqual(node.requests, [])
+
+    def test_secrets(self):
+        node = self.node()
+        secrets = [self.done(node, "cluster", "secret") for _ in range(2)]
+        self.assertNotEqual(*secrets)
+        for secret in secrets:
+            self.assertRegex(secret, r"^tbc_[A-Za-z0-9_-]{43}\n$")
+        self.assertRegex(json.loads(self.done(node, "cluster", "secret", "--json"))["secret"],
+                         "^tbc_.{43}$")
         self.assertEqual(node.requests, [])
 
     def test_names(self):

@@ -206,7 +206,8 @@ class Completion(CompletionTest):
             self.assertEqual(complete("tubectl work --on-failure "), ["bury", "delete", "release"])
             self.assertEqual(complete("tubectl bench --latencies some-f"), ["some-file"])
             self.assertEqual(complete("tubectl work --retries "), [])
-            self.assertEqual(complete("tubectl cluster "), ["add", "remove", "status", "transfer"])
+            self.assertEqual(complete("tubectl cluster "),
+                             ["add", "remove", "secret", "status", "transfer"])
             self.assertEqual(complete("tubectl cluster remove "), [])
             self.assertEqual(complete("tubectl wait-cluster --admin some-f"), ["some-file"])
             self.assertIn("tubectl", complete("tubectl work -t x -j 3 -- tubec"))

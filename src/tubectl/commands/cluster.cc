@@ -1,8 +1,9 @@
 // tubectl cluster: shows a node's cluster, and changes its members and its leader.
 //
-// Every action except status reads the state of the cluster first: a wrong address is reported
-// before anything changes. It then sends the change, which the leader accepts or refuses, and polls
-// until it has taken effect. kActionRows lists the words that each action takes.
+// secret contacts no node. Every other action except status reads the state of the cluster first: a
+// wrong address is reported before anything changes. It then sends the change, which the leader
+// accepts or refuses, and polls until it has taken effect. kActionRows lists the words that each
+// action takes.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "tubectl/json.h"
 #include "tubectl/server.h"
 #include "tubectl/terminal.h"
+#include "tubectl/token.h"
 #include "tubectl/watch.h"
 
 namespace tubed::tubectl {
@@ -34,7 +36,8 @@ state a member, and waits until it has caught up and votes, and the loss of any
 node no longer undoes that; ADDRESS is its address for the other nodes, HOST:PORT
 with a numeric HOST; the default port is 11302. remove waits until NAME is no
 member. Both wait for a leader, and for an earlier change. transfer waits until
-NAME, or another node, leads. Each node of the cluster can be asked.
+NAME, or another node, leads. Each node of the cluster can be asked. secret prints
+a new secret, a line for the file that cluster.secret_file of all nodes names.
 
 examples:
   tubectl cluster status
@@ -43,9 +46,11 @@ examples:
   tubectl cluster add c 10.0.0.3
   tubectl cluster add --no-wait d 10.0.0.4:11302
   tubectl cluster transfer b
-  tubectl cluster remove --timeout 10 d)";
+  tubectl cluster remove --timeout 10 d
+  (umask 077; tubectl cluster secret > cluster.secret))";
 
-constexpr std::array<std::string_view, 4> kClusterActions{"status", "add", "remove", "transfer"};
+constexpr std::array<std::string_view, 5> kClusterActions{"status", "add", "remove", "transfer",
+                                                          "secret"};
 constexpr std::uint16_t kMemberPort = 11302;
 constexpr std::size_t kLongestMemberName = 32;
 // Pause before status reads the state again, to show whether a standby advances.
@@ -104,7 +109,8 @@ std::string check_words(ClusterOptions& options) {
       {{"status", false, false, false, false},
        {"add", true, true, true, true},
        {"remove", true, true, false, true},
-       {"transfer", false, true, false, true}}};
+       {"transfer", false, true, false, true},
+       {"secret", false, false, false, false}}};
   const ActionRow& row = *std::ranges::find(kActionRows, options.action, &ActionRow::action);
   if (row.needs_name && !options.name) return "NAME is missing: that of the node";
   if (row.takes_address && !options.address) return "ADDRESS is missing: that of the node";
@@ -112,7 +118,7 @@ std::string check_words(ClusterOptions& options) {
        {std::pair(row.takes_name, options.name), std::pair(row.takes_address, options.address)}) {
     if (!takes && word) return fmt::format("there is an argument too many: {}", one_line(*word));
   }
-  if (row.waits && options.watch) return "--watch is for status";
+  if (!options.is("status") && options.watch) return "--watch is for status";
   if (!row.waits && (options.no_wait || options.timeout)) {
     return "--no-wait and --timeout are for add, remove and transfer";
   }
@@ -247,10 +253,17 @@ int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
   return options.json ? print_change(true) : print(std::get<std::string>(result) + "\n");
 }
 
+int print_secret(const ClusterOptions& options) {
+  const auto secret = make_cluster_secret();
+  if (!secret) return fail(kExitFailure, secret.error().message);
+  return print((options.json ? to_line({{"secret", *secret}}) : *secret) + "\n");
+}
+
 Result<int> run_cluster(ClusterOptions& options) {
   if (const auto mistake = check_words(options); !mistake.empty()) {
     return fail(kExitUsage, fmt::format("{}; try tubectl cluster --help", mistake));
   }
+  if (options.is("secret")) return print_secret(options);
   const cluster::Admin admin(options.admin);
   if (!options.is("status")) return change_cluster(options, admin);
   return look_or_watch({.seconds = options.watch,
@@ -292,7 +305,7 @@ const Subcommand& cluster_command() {
                                          .footer = kClusterFooter,
                                          .usage = "[OPTIONS] status\n[OPTIONS] add NAME ADDRESS\n"
                                                   "[OPTIONS] remove NAME\n"
-                                                  "[OPTIONS] transfer [NAME]"});
+                                                  "[OPTIONS] transfer [NAME]\n[OPTIONS] secret"});
   return kCommand;
 }
 

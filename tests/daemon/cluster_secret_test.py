@@ -1,0 +1,134 @@
+"""The secret of a cluster (cluster.secret_file): real nodes with it, a change of it while they run,
+nodes without it, and strangers."""
+
+import signal
+import socket
+import struct
+import unittest
+
+import harness
+from cluster import STEADY, Cluster, ClusterTest, one_error_line
+from harness import until
+
+EXIT_CONFIG = 78
+# Any secret; tests/tubectl/cluster_test.py checks those that tubectl makes.
+FIRST, SECOND = (f"tbc_{letter * 42}A\n" for letter in "ab")
+
+
+def hello(to, nonce=b""):
+    """The frame that begins a connection to the node with this id, in a cluster of any id."""
+    address = b"x@127.0.0.1:1"
+    rest = struct.pack("<BBHIQQQQI", 1, 16, 3, 1, 7, 9, to, 1 << 40, len(address))
+    rest += address + struct.pack("<IB", 0, 0) + (b"\1" + nonce if nonce else b"")
+    return struct.pack("<II", len(rest) + 4, crc32c(rest)) + rest
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+class Secret(ClusterTest):
+    def cluster_with(self, secret, nodes=3):
+        cluster = Cluster(self, nodes=nodes, election=STEADY)
+        for node in cluster:
+            self.give(node, secret)
+        return cluster
+
+    def give(self, node, secret):
+        """Writes the node's file, and names it in the node's settings."""
+        path = node.directory / "secret"
+        path.touch(mode=0o600)
+        path.write_text(secret, encoding="ascii")
+        node.settings["cluster__secret_file"] = str(path)
+        node.write_settings()
+
+    def reload(self, node):
+        before = len(node.daemon.lines_with(" reloaded"))
+        node.daemon.signal(signal.SIGHUP)
+        until("a reload", lambda: len(node.daemon.lines_with(" reloaded")) > before)
+        return node.daemon.lines_with(" reloaded")[-1]
+
+    def test_a_cluster_with_a_secret_that_changes(self):
+        cluster = self.cluster_with(FIRST).start()
+        client = cluster.connect()
+        client.put(b"first")
+        leader = cluster.leader()
+        term = leader.status()["term"]
+        for secret in (FIRST + SECOND, SECOND + FIRST, SECOND):
+            for node in cluster:
+                self.give(node, secret)
+                self.assertIn("changed=cluster.secret_file", self.reload(node))
+            client.put(b"more")  # a majority has it
+        self.assertIn("changed=nothing", self.reload(leader))
+        self.assert_same_leader(leader, term)
+        cluster.wait_for_voters("abc")
+        client.close()
+        self.assertEqual(len(cluster.check_replicas()), 4)
+
+    def test_a_node_with_another_secret_or_none(self):
+        cluster = self.cluster_with(FIRST, nodes=1).start()
+        first = cluster["a"]
+        for name, secret, reason in (
+                ("b", SECOND, "its proof is wrong: it has another secret"),
+                ("c", "", "it has a cluster.secret_file, and this node has none")):
+            node = cluster.new_node(name)
+            if secret:
+                self.give(node, secret)
+            node.start()
+            cluster.add(node)
+            node.daemon.wait_for_line(reason)
+            first.daemon.wait_for_line("not connected to another node")
+            self.assertEqual(node.role(), "waiting")
+            # With the secret it is accepted.
+            self.give(node, FIRST)
+            self.assertIn("changed=cluster.secret_file", self.reload(node))
+            cluster.wait_for_voters("abc"[:"abc".index(name) + 1])
+            self.assertEqual(len(node.daemon.lines_with("connection of another node refused")), 1)
+
+    def test_strangers_are_answered_nothing(self):
+        cluster = self.cluster_with(FIRST, nodes=1).start()
+        node = cluster["a"]
+        identity = int(node.status()["id"], 16)
+        for frames, answer in (((hello(identity),), b""), ((hello(0),), b""),
+                               ((b"GET / HTTP/1.1\r\n\r\n",), b""),
+                               ((hello(identity, bytes(32)), bytes(42)), b"challenge")):
+            host, port = node.listen.rsplit(":", 1)
+            with socket.create_connection((host, int(port)), harness.SECONDS) as stranger:
+                got = b""
+                for number, frame in enumerate(frames):
+                    stranger.sendall(frame)
+                    if answer and number == 0:
+                        while len(got) < 42:
+                            got += stranger.recv(42 - len(got))
+                        self.assertEqual(got[9], 20)
+                self.assertEqual(stranger.recv(100), b"")
+        node.daemon.wait_for_line("connection of another node refused")
+        self.assertEqual(node.status()["role"], "leader")
+
+    def test_a_file_that_cannot_be_used(self):
+        cluster = self.cluster_with(FIRST, nodes=1).start()
+        node = cluster["a"]
+        path = node.directory / "secret"
+        for text, mode, reason in (("x\n", 0o600, ":1: not a secret"),
+                                   (FIRST, 0o640, "others may use this secret")):
+            path.write_text(text, encoding="ascii")
+            path.chmod(mode)
+            node.daemon.signal(signal.SIGHUP)
+            until(f"a reload that is refused: {reason}", lambda reason=reason: any(
+                reason in line for line in node.daemon.lines_with("not reloaded")))
+            code, _, errors = node.task("--check-config")
+            self.assertEqual(code, EXIT_CONFIG)
+            self.assertIn(reason, one_error_line(errors))
+        node.stop()
+        code, _, errors = node.task()
+        self.assertEqual(code, EXIT_CONFIG)
+        self.assertIn(reason, one_error_line(errors))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
