@@ -32,51 +32,28 @@ Result<std::unique_ptr<RaftLog>> RaftLog::open(journal::Storage& storage, RaftLo
 
 void RaftLog::take(FoundRaftLog found) {
   cut_at_open_ = std::move(found.cut);
-  first_ = found.first;
-  for (Entry& entry : found.entries) add(std::move(entry));
+  entries_.restart_at(found.first);
+  for (Entry& entry : found.entries) entries_.add(std::move(entry));
   stored_ = last();
   next_write_ = last() + 1;
   next_batch_ = found.next_batch;
   sealed_ = found.sealed;
 }
 
-void RaftLog::add(Entry entry) {
-  const std::uint64_t end = end_of(last()) + record_bytes(entry);
-  slots_.push_back({.entry = std::move(entry), .end = end});
-}
-
-const Entry& RaftLog::at(Index index) const {
-  TUBED_ASSERT(index >= first_ && index <= last());
-  return slots_[index - first_].entry;
-}
-
-Term RaftLog::term_of(Index index) const {
-  return index >= first_ && index <= last() ? slots_[index - first_].entry.term : 0;
-}
-
-// Returns the end of the entry, or of the nearest entry that is retained.
-std::uint64_t RaftLog::end_of(Index index) const {
-  return index < first_ || slots_.empty() ? begin_ : slots_[std::min(index, last()) - first_].end;
-}
-
-std::uint64_t RaftLog::bytes_of(Index first, Index last) const {
-  return first > last ? 0 : end_of(last) - end_of(std::max<Index>(first, 1) - 1);
-}
-
 // --- Step 1
 
 void RaftLog::append(Index first, std::span<const Entry> entries) {
-  TUBED_ASSERT(first >= first_ && first <= last() + 1);
+  TUBED_ASSERT(first >= this->first() && first <= last() + 1);
   TUBED_ASSERT(!context_.closing && !context_.failed);
   truncate(first);
   for (const Entry& entry : entries) {
     TUBED_ASSERT(entry.term != 0);
-    add(entry);
+    entries_.add(entry);
   }
 }
 
 void RaftLog::truncate(Index first) {
-  while (last() >= first) slots_.pop_back();
+  entries_.drop_from(first);
   if (first < next_write_) {
     next_write_ = first;
     truncated_ = true;
@@ -88,11 +65,8 @@ void RaftLog::truncate(Index first) {
 // Step 5.
 void RaftLog::cut(Index first) {
   first = std::min({first, stored_ + 1, last() + 1});
-  for (; first_ < first; ++first_) {
-    begin_ = slots_.front().end;
-    slots_.pop_front();
-  }
-  files_.cut(first_);
+  entries_.drop_before(first);
+  files_.cut(this->first());
   context_.host.request_flush();
 }
 
@@ -110,8 +84,8 @@ Result<void> RaftLog::reset(Index base) {
     return result;
   }
   ++next_batch_;
-  slots_.clear();
-  first_ = next_write_ = base + 1;
+  entries_.restart_at(base + 1);
+  next_write_ = base + 1;
   stored_ = base;
   truncated_ = false;
   sealed_ = true;

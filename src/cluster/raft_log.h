@@ -18,7 +18,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +25,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cluster/raft_entries.h"
 #include "cluster/raft_file.h"
 #include "cluster/raft_files.h"
 #include "cluster/raft_log_context.h"
@@ -49,16 +49,16 @@ class RaftLog {
 
   // Returns the index of the oldest entry; last() + 1 if the log is empty. After a start it may be
   // lower than the last cut(), because whole files are dropped.
-  Index first() const { return first_; }
+  Index first() const { return entries_.first(); }
   // Returns the index of the newest entry, stored or not; first() - 1 if the log is empty.
-  Index last() const { return first_ + slots_.size() - 1; }
+  Index last() const { return entries_.last(); }
   // Precondition: first() <= index <= last().
-  const Entry& at(Index index) const;
+  const Entry& at(Index index) const { return entries_.at(index); }
   // Returns 0 if the entry is not retained.
-  Term term_of(Index index) const;
+  Term term_of(Index index) const { return entries_.term_of(index); }
   // Returns the bytes on disk of the entries from `first` to `last`, not counting entries that are
   // not retained. O(1).
-  std::uint64_t bytes_of(Index first, Index last) const;
+  std::uint64_t bytes_of(Index first, Index last) const { return entries_.bytes_of(first, last); }
   // Every entry up to this index is on disk as it is in memory.
   Index stored() const { return stored_; }
 
@@ -92,7 +92,7 @@ class RaftLog {
   // Changes RaftLogOptions::log_bytes.
   void set_log_bytes(std::uint64_t bytes) { context_.options.log_bytes = bytes; }
   // Returns the bytes of the retained entries on disk. They take about as much memory.
-  std::uint64_t bytes() const { return bytes_of(first_, last()); }
+  std::uint64_t bytes() const { return bytes_of(first(), last()); }
   bool exceeds_bound() const { return bytes() > context_.options.log_bytes; }
   // Returns the bytes of the entries that are not on disk.
   std::uint64_t unstored_bytes() const { return bytes_of(stored_ + 1, last()); }
@@ -118,15 +118,8 @@ class RaftLog {
     Index valid = 0;  // later entries were replaced meanwhile
   };
 
-  struct Slot {
-    Entry entry;
-    std::uint64_t end = 0;  // total bytes of this and all earlier entries since the start
-  };
-
   RaftLog(journal::Storage& storage, RaftLogHost& host, const RaftLogOptions& options);
   void take(FoundRaftLog found);
-  void add(Entry entry);
-  std::uint64_t end_of(Index index) const;
   void truncate(Index first);
   // True if a change is neither on disk nor in flight.
   bool has_unwritten() const { return next_write_ <= last() || truncated_; }
@@ -142,9 +135,7 @@ class RaftLog {
   RaftFiles files_;
   std::optional<RaftLogCut> cut_at_open_;
 
-  Index first_ = 1;
-  std::deque<Slot> slots_;
-  std::uint64_t begin_ = 0;  // end of the entry before the first
+  RaftEntries entries_;
   Index stored_ = 0;
   Index next_write_ = 1;    // the first entry of the next batch: not yet submitted
   bool truncated_ = false;  // submitted entries from next_write_ are no longer in memory
