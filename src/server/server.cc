@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include "node/node_directory.h"
 #include "os/clock.h"
 #include "os/exit_codes.h"
@@ -17,22 +19,11 @@ namespace tubed::server {
 
 using os::Log;
 
-namespace {
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : ",").append(word);
-  return text;
-}
-
-}  // namespace
-
-Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload reload,
+Server::Server(loop::Loop& loop, Log& log, const Settings& settings, ReadSettings read,
                const std::optional<TestModeOptions>& test_mode)
     : loop_(loop),
       log_(log),
       settings_(settings),
-      reload_(std::move(reload)),
       service_(settings.queue,
                test_mode ? identify_for_tests(TestServer::begin_of_time(settings)) : identify(),
                test_mode ? this_process_for_tests() : this_process()),
@@ -44,7 +35,15 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
       http_api_(loop, log, service_, clients_, scheduler_, authenticator_),
       notifier_(loop, [this] { return status_line(service_, lifecycle_, clients_.count()); }),
       lifecycle_(loop, log, service_, settings_, clients_, scheduler_, listeners_, notifier_),
-      reload_timer_(loop, [this] { this->reload(); }),
+      reloads_(loop,
+               {.log = log,
+                .service = service_,
+                .clients = clients_,
+                .scheduler = scheduler_,
+                .listeners = listeners_,
+                .notifier = notifier_,
+                .lifecycle = lifecycle_},
+               std::move(read), *this),
       watched_(loop, log, [this](access::WatchedFiles kind) { watched_files_changed(kind); }) {
   service_.set_host(*this);
   admin_http_.set_site(http_api_);
@@ -65,7 +64,7 @@ Server::Server(loop::Loop& loop, Log& log, const Settings& settings, Reload relo
   };
   on(SIGUSR1, [this] { lifecycle_.drain(true); });
   on(SIGUSR2, [this] { lifecycle_.drain(false); });
-  on(SIGHUP, [this] { this->reload(); });
+  on(SIGHUP, [this] { reloads_.reload(); });
   on(SIGTERM, [this] { lifecycle_.stop_requested(); });
   on(SIGINT, [this] { lifecycle_.stop_requested(); });
 }
@@ -169,15 +168,6 @@ void Server::drain_requested(commands::Service& /*service*/, bool draining, Sess
 
 commands::Authentication Server::authenticate(std::string_view token, SessionId session) {
   return authenticator_.authenticate(token, session);
-}
-
-// The reload runs in the next iteration of the loop: it may close clients, which must not happen
-// while one of them runs. All clients that ask until then share it.
-std::optional<commands::ReloadResult> Server::reload_requested(SessionId client) {
-  if (lifecycle_.stopping()) return commands::ReloadResult{.refusal = "the server is stopping"};
-  if (reload_clients_.empty()) reload_timer_.arm({});
-  reload_clients_.push_back(client);
-  return std::nullopt;
 }
 
 void Server::audit(const commands::AuditEvent& event) {
@@ -291,79 +281,21 @@ void Server::set_limits() {
   service_.set_patterns(settings_.policies);
 }
 
-// A reload, by a signal or for the clients that have asked for it, which get its result afterwards.
-void Server::reload() {
-  if (lifecycle_.stopping()) return;  // the stop has answered the clients
-  begin_tick();
-  commands::ReloadResult result = reload_all();
-  reload_timer_.disarm();
-  for (const SessionId session : std::exchange(reload_clients_, {})) {
-    // The session may have closed, and its id may belong to another client.
-    serving::Client* client = clients_.find(session);
-    if (client == nullptr || !client->conversation().command().awaits_reload()) continue;
-    client->conversation().command().reloaded(result);
-    scheduler_.mark_dirty(*client);
-  }
-  if (result.refusal.empty()) needs_restart_ = std::move(result.needs_restart);
-}
-
-// Reads the settings, applies the settings that can change while the server runs, and logs which
-// have changed and which need a restart. After an error nothing changes.
-commands::ReloadResult Server::reload_all() {
-  notifier_.reloading();
-  auto fresh = reload_();
-  if (!fresh) return not_reloaded(fresh.error().message);
-  ReloadPlan plan = plan_reload(settings_, *fresh);
-  if (auto checked = listeners_.check(plan.next); !checked)
-    return not_reloaded(checked.error().message);
-  auto files = access::load_access_files(plan.next);
-  if (!files) return not_reloaded(files.error().message);
-  const auto new_secrets = cluster_ == nullptr ? false : cluster_->read_files(plan.next);
-  if (!new_secrets) return not_reloaded(new_secrets.error().message);
-  std::vector<std::string> by_files = access::changed_files(access_, *files);
-  if (*new_secrets) by_files.emplace_back("cluster.secret_file");
+Result<ReloadPlan> Server::apply_reload(const Settings& fresh) {
+  ReloadPlan plan = plan_reload(settings_, fresh);
+  TRY(listeners_.check(plan.next));
+  auto files = TRY(access::load_access_files(plan.next));
+  const bool new_secrets = cluster_ == nullptr ? false : TRY(cluster_->read_files(plan.next));
+  std::vector<std::string> by_files = access::changed_files(access_, files);
+  if (new_secrets) by_files.emplace_back("cluster.secret_file");
   for (std::string& setting : by_files) {
     if (std::ranges::find(plan.changed, setting) == plan.changed.end())
       plan.changed.push_back(std::move(setting));
   }
   apply(plan.next);
-  apply(std::move(*files));
+  apply(std::move(files));
   watched_.watch(settings_);
-  log_reload(plan);
-  if (service_.draining()) lifecycle_.drain_settings_changed();
-  notifier_.reloaded("");
-  return {.changed = std::move(plan.changed),
-          .needs_restart = std::move(plan.needs_restart),
-          .refusal = {}};
-}
-
-// Clients can cause any number of reloads: for them, lines that say nothing new are bounded or left
-// out.
-void Server::log_reload(const ReloadPlan& plan) {
-  const bool by_client = !reload_clients_.empty();
-  const std::string changed = plan.changed.empty() ? "nothing" : joined(plan.changed);
-  const char* const note = "flags and the environment are read only at a start";
-  if (by_client && plan.changed.empty()) {
-    log_.limited(Log::Level::info, service_.tick_time(), "reloaded",
-                 {{"changed", changed}, {"note", note}});
-  } else {
-    log_.info("reloaded", {{"changed", changed}, {"note", note}});
-  }
-  if (by_client && plan.needs_restart == needs_restart_) return;
-  std::vector<std::string> needs_restart = plan.needs_restart;
-  listeners_.advise_units(needs_restart);
-  if (!needs_restart.empty())
-    log_.warning("needs a restart", {{"settings", joined(needs_restart)}});
-}
-
-commands::ReloadResult Server::not_reloaded(std::string reason) {
-  if (reload_clients_.empty()) {
-    log_.error("not reloaded", {{"reason", reason}});
-  } else {
-    log_.limited(Log::Level::error, service_.tick_time(), "not reloaded", {{"reason", reason}});
-  }
-  notifier_.reloaded("not reloaded: " + reason);
-  return {.refusal = std::move(reason)};
+  return plan;
 }
 
 // Of the files that the settings in force name. The settings themselves are not read.
@@ -376,8 +308,9 @@ void Server::watched_files_changed(access::WatchedFiles kind) {
   const bool was_refused = watched_.accepted(kind);
   if (changed.empty() && !was_refused) return;
   if (!changed.empty()) apply(std::move(*files));
-  log_.info("reloaded", {{"changed", changed.empty() ? "nothing" : joined(changed)},
-                         {"note", "the files have changed"}});
+  log_.info("reloaded",
+            {{"changed", changed.empty() ? "nothing" : fmt::format("{}", fmt::join(changed, ","))},
+             {"note", "the files have changed"}});
 }
 
 }  // namespace tubed::server

@@ -15,18 +15,17 @@
 
 #include "access/authenticator.h"
 #include "commands/service.h"
-#include "config/reload.h"
 #include "config/settings.h"
 #include "http/admin_http.h"
 #include "http/http_api.h"
 #include "loop/loop.h"
 #include "loop/signal.h"
-#include "loop/timer.h"
 #include "node/cluster_mode.h"
 #include "os/log.h"
 #include "os/service_manager.h"
 #include "server/lifecycle.h"
 #include "server/listeners.h"
+#include "server/reloads.h"
 #include "server/service_notifier.h"
 #include "server/status.h"
 #include "server/test_server.h"
@@ -43,13 +42,11 @@ class Server final : public serving::TickHost,
                      public ConnectionHost,
                      private serving::JournalOwnerHost,
                      private node::ClusterHost,
-                     public http::AdminHttpHost {
+                     public http::AdminHttpHost,
+                     private ReloadsHost {
  public:
-  // Reads the settings again, for SIGHUP.
-  using Reload = std::function<Result<Settings>()>;
-
   // `test_mode`: none, unless the server is for a test suite. `loop` and `log` outlive the server.
-  Server(loop::Loop& loop, os::Log& log, const Settings& settings, Reload reload,
+  Server(loop::Loop& loop, os::Log& log, const Settings& settings, ReadSettings read,
          const std::optional<TestModeOptions>& test_mode = {});
   ~Server();
 
@@ -86,7 +83,9 @@ class Server final : public serving::TickHost,
   bool serves() override { return cluster_ == nullptr || cluster_->serves(); }
   void drain_requested(commands::Service& service, bool draining, SessionId client) override;
   commands::Authentication authenticate(std::string_view token, SessionId session) override;
-  std::optional<commands::ReloadResult> reload_requested(SessionId client) override;
+  std::optional<commands::ReloadResult> reload_requested(SessionId client) override {
+    return reloads_.request(client);
+  }
   void audit(const commands::AuditEvent& event) override;
   commands::ClientDetails describe_client(SessionId session) override;
   void flush_requested() override { scheduler_.log_advanced(); }
@@ -106,21 +105,17 @@ class Server final : public serving::TickHost,
   void begin_tick() override { scheduler_.begin_tick(); }
   std::string_view unready() const override;
   std::string_view not_leader() const override;
+  Result<ReloadPlan> apply_reload(const Settings& fresh) override;
 
   void open_history();
   void apply(const Settings& settings);
   void apply(access::AccessFiles files);
   void set_limits();
-  void reload();
-  commands::ReloadResult reload_all();
-  void log_reload(const ReloadPlan& plan);
-  commands::ReloadResult not_reloaded(std::string reason);
   void watched_files_changed(access::WatchedFiles kind);
 
   loop::Loop& loop_;
   os::Log& log_;
   Settings settings_;
-  Reload reload_;
   commands::Service service_;
   std::unique_ptr<serving::JournalOwner> journal_;  // null: jobs are in memory only
   serving::Clients clients_;
@@ -132,14 +127,12 @@ class Server final : public serving::TickHost,
   access::AccessFiles access_;
   ServiceNotifier notifier_;
   Lifecycle lifecycle_;
+  Reloads reloads_;
   std::unique_ptr<node::ClusterMode> cluster_;  // null: the server is in no cluster
   serving::HeapTrimmer heap_;
   std::unique_ptr<TestServer> test_;  // null outside of test mode
   Duration test_wall_offset_{};       // of the journal in test mode
   std::vector<std::unique_ptr<loop::Signal>> signals_;
-  std::vector<SessionId> reload_clients_;   // of the pending reload; some may have left
-  loop::Timer reload_timer_;                // armed while a client has asked for a reload
-  std::vector<std::string> needs_restart_;  // keys, as of the last reload
   WatchedAccess watched_;
 };
 
