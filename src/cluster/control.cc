@@ -45,6 +45,51 @@ bool take_nonce(FrameReader& reader, std::string& nonce) {
   return true;
 }
 
+template <class Value, class Put>
+void put_list(FrameWriter& writer, const std::vector<Value>& list, Put put) {
+  writer.put(static_cast<std::uint32_t>(list.size()));
+  for (const Value& value : list) put(value);
+}
+
+// A list is not longer than the bytes that follow.
+template <class Value, class Take>
+bool take_list(FrameReader& reader, std::vector<Value>& list, Take take) {
+  std::uint32_t count = 0;
+  if (!reader.take(count)) return false;
+  for (std::uint32_t number = 0; number < count; ++number) {
+    if (!take(list.emplace_back())) return false;
+  }
+  return true;
+}
+
+void put_client(FrameWriter& writer, const ForwardedClient& client) {
+  put_text(writer, client.address);
+  put_text(writer, client.tls_name);
+  put_text(writer, client.listener);
+  writer.put(client.auth);
+  put_text(writer, client.role);
+  put_text(writer, client.subject);
+  put_list(writer, client.names, [&](const std::string& name) { put_text(writer, name); });
+  writer.put(std::uint8_t{client.has_process});
+  writer.put(client.process);
+  writer.put(client.user);
+  put_list(writer, client.groups, [&](std::uint32_t group) { writer.put(group); });
+}
+
+bool take_client(FrameReader& reader, ForwardedClient& client) {
+  std::uint8_t has_process = 0;
+  const bool taken =
+      take_text(reader, client.address) && take_text(reader, client.tls_name) &&
+      take_text(reader, client.listener) && reader.take(client.auth) &&
+      take_text(reader, client.role) && take_text(reader, client.subject) &&
+      take_list(reader, client.names, [&](std::string& name) { return take_text(reader, name); }) &&
+      reader.take(has_process) && has_process <= 1 && reader.take(client.process) &&
+      reader.take(client.user) &&
+      take_list(reader, client.groups, [&](std::uint32_t& group) { return reader.take(group); });
+  client.has_process = has_process != 0;
+  return taken;
+}
+
 std::string encode_bytes(ControlType type, std::string_view bytes) {
   FrameWriter writer(type, kControlFixedBytes);
   writer.append(bytes);
@@ -70,11 +115,19 @@ std::string encode(const Hello& frame) {
   put_text(writer, frame.address);
   put_text(writer, frame.name);
   writer.put(std::uint8_t{frame.invites});
+  if (frame.purpose == Purpose::client) put_client(writer, frame.client);
   if (!frame.nonce.empty()) {
     writer.put(kHmacSha256);
     writer.append(frame.nonce);
   }
   return writer.finish();
+}
+
+std::size_t encoded_bytes(const ForwardedClient& client) {
+  FrameWriter writer(hello, 0);
+  const std::size_t before = writer.bytes();
+  put_client(writer, client);
+  return writer.bytes() - before;
 }
 
 std::string encode(const Welcome& frame) {
@@ -113,11 +166,11 @@ std::optional<Hello> decode_hello(std::string_view frame) {
   auto reader = open(frame, hello);
   Hello read;
   std::uint8_t invites = 0;
-  if (!reader || !reader->take(read.level) ||
-      !take_value(*reader, read.purpose, Purpose::request) || !reader->take(read.cluster) ||
-      !reader->take(read.from) || !reader->take(read.to) ||
+  if (!reader || !reader->take(read.level) || !take_value(*reader, read.purpose, Purpose::client) ||
+      !reader->take(read.cluster) || !reader->take(read.from) || !reader->take(read.to) ||
       !reader->take(read.configuration_index) || !take_text(*reader, read.address) ||
       !take_text(*reader, read.name) || !reader->take(invites) || invites > 1 ||
+      (read.purpose == Purpose::client && !take_client(*reader, read.client)) ||
       !take_nonce(*reader, read.nonce)) {
     return std::nullopt;
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cluster/levels.h"
 #include "cluster/types.h"
@@ -23,7 +24,28 @@ enum class Purpose : std::uint8_t {
   frames = 1,  // messages of the dialling node
   fetch,       // the state of the dialled node
   request,     // one Request, and its Response
+  client,      // the bytes of a client of the dialling node
 };
+
+// A client of the node that dials with Purpose::client, as it has connected there.
+struct ForwardedClient {
+  std::string address = {};          // as in the log
+  std::string tls_name = {};         // that a proxy has reported
+  std::string listener = {};         // HOST:PORT or unix:PATH
+  std::uint8_t auth = 0;             // the listener's mode, as a number of AuthMode
+  std::string role = {};             // of the listener
+  std::string subject = {};          // of the client's certificate
+  std::vector<std::string> names{};  // alternative names of the certificate
+  // Of a local process, if the listener asks for it.
+  bool has_process = false;
+  std::int32_t process = 0;
+  std::uint32_t user = 0;
+  std::vector<std::uint32_t> groups{};
+
+  friend bool operator==(const ForwardedClient&, const ForwardedClient&) = default;
+};
+// A node passes no client on that takes more bytes in a Hello (encoded_bytes()).
+inline constexpr std::size_t kMostForwardedClient = 3 << 10;
 
 struct Hello {
   Purpose purpose = Purpose::frames;
@@ -37,6 +59,7 @@ struct Hello {
   // The caller leads and the dialled node is a standby: if it has no state, it may take the
   // identity `to`. A voter that has lost its state must not, because it has forgotten its votes.
   bool invites = false;
+  ForwardedClient client = {};  // with Purpose::client
   std::string nonce = {};  // of a caller with a secret, kNonceBytes random bytes; otherwise empty
 
   friend bool operator==(const Hello&, const Hello&) = default;
@@ -48,7 +71,7 @@ enum class WelcomeStatus : std::uint8_t {
   other_node,     // the node is another member
   waiting,        // the node has no state yet
   not_a_member,   // no configuration known to the node has the caller
-  busy,           // another fetch is under way
+  busy,           // another fetch is under way, or the node does not serve the client
   too_old,        // the caller does not know the level in use; not sent to a caller with level 1
 };
 
@@ -103,6 +126,9 @@ std::string encode(const Request& request);
 std::string encode(const Response& response);
 std::string encode(const Challenge& challenge);
 std::string encode(const Proof& proof);
+
+// The bytes of the client in its Hello. O(bytes).
+std::size_t encoded_bytes(const ForwardedClient& client);
 
 // Returns nothing if the frame is damaged, is of another type or version, or has a value that is
 // not allowed for its type. `frame` is complete (frame_bytes()).

@@ -39,6 +39,8 @@ class FrameWriter {
   void put(Time time) { put(std::int64_t{time.time_since_epoch().count()}); }
   void append(std::string_view bytes) { text_.append(bytes); }
 
+  std::size_t bytes() const { return text_.size(); }
+
   // O(bytes).
   std::string finish() {
     const std::string_view payload = std::string_view(text_).substr(kFrameHeaderBytes);

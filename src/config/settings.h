@@ -43,7 +43,7 @@ struct HttpApiSettings {
 };
 
 // How a node that does not serve treats its clients. In the order of the words in the table.
-enum class ClusterClients : std::uint8_t { refuse };
+enum class ClusterClients : std::uint8_t { forward, refuse };
 // In the order of the words in the table.
 enum class ClusterInsecure : std::uint8_t { no, yes };
 
@@ -61,6 +61,7 @@ struct ClusterSettings {
   std::string secret_file;       // that all nodes know; empty: none
   std::optional<Listen> admin;   // unix socket for operators, of kClusterAdminMode; none: none
   ClusterClients clients{};
+  Duration leader_wait{};        // of clients, for a leader that they are passed to
   Duration election_timeout{};
   Duration hold_grace{};         // of reservations after a change of the leader
   std::uint64_t log_size = 0;    // bytes of the raft log

@@ -43,7 +43,7 @@ constexpr auto kLogLevels = std::to_array<std::string_view>({"error", "warning",
 constexpr auto kDrainExits = std::to_array<std::string_view>({"never", "when-idle", "when-empty"});
 constexpr auto kDrainReserves = std::to_array<std::string_view>({"refuse", "serve"});
 constexpr auto kLogFormats = std::to_array<std::string_view>({"auto", "text", "journald", "json"});
-constexpr auto kClusterClients = std::to_array<std::string_view>({"refuse"});
+constexpr auto kClusterClients = std::to_array<std::string_view>({"forward", "refuse"});
 constexpr auto kClusterInsecure = std::to_array<std::string_view>({"no", "yes"});
 
 constexpr std::int64_t nanoseconds(Duration duration) {
@@ -409,10 +409,18 @@ constexpr auto kSettings = std::to_array<Setting>({
     row<&Settings::cluster, &ClusterSettings::clients>(
         {.key = "cluster.clients",
          .type = choice(kClusterClients),
-         .default_number = static_cast<std::int64_t>(ClusterClients::refuse),
+         .default_number = static_cast<std::int64_t>(ClusterClients::forward),
          .reloadable = false,
-         .doc = "How a node that is not the leader treats clients: refuse closes each connection "
-                "at once, so that the client tries the next node."}),
+         .doc = "How a node that is not the leader treats clients: forward passes what they send "
+                "to the leader, and its replies to them, so that a client needs the address of "
+                "one node; refuse closes each connection at once, so that the client tries the "
+                "next node."}),
+    row<&Settings::cluster, &ClusterSettings::leader_wait>(
+        {.key = "cluster.leader_wait",
+         .type = duration(0ms, 60s),
+         .default_number = nanoseconds(5s),
+         .doc = "How long a client that is to be passed to the leader waits while no leader is "
+                "known or the leader cannot be reached. Then its connection is closed."}),
     row<&Settings::cluster, &ClusterSettings::election_timeout>(
         {.key = "cluster.election_timeout",
          .type = duration(100ms, 10s),

@@ -10,6 +10,7 @@
 
 #include "node/cluster_status.h"
 #include "node/cluster_tasks.h"
+#include "node/forwarded_client.h"
 #include "node/state_install.h"
 #include "os/clock.h"
 #include "os/exit_codes.h"
@@ -71,6 +72,11 @@ Result<void> ClusterMember::listen() {
   links_->set_secrets(TRY(ClusterSecrets::read(settings_.cluster.secret_file)));
   parts_.log.info("listening for nodes", {{"address", links_->address()}});
   introduce();
+  if (settings_.cluster.clients == ClusterClients::forward) {
+    ClientForwarderHost& clients = *this;
+    forwarder_ =
+        std::make_unique<ClientForwarder>(parts_.loop, parts_.log, links_->limits(), clients);
+  }
   if (!settings_.cluster.admin) return {};
   ClusterAdminHost& operators = *this;
   admin_ = std::make_unique<ClusterAdmin>(parts_.loop, parts_.log, operators);
@@ -156,6 +162,7 @@ void ClusterMember::look_at_members() {
   known_leader_ = leader;
   known_term_ = node.term();
   introduce();
+  leader_changed();
   if (leader == node_id_) ++state_.elections;
   parts_.log.info(leader == node_id_ ? "leading" : "following",
                   {{"leader", name_of(leader)}, {"term", std::uint64_t{known_term_}}});
@@ -196,6 +203,7 @@ void ClusterMember::begin_serving() {
   parts_.log.info("serving", {{"term", std::uint64_t{node_->node().term()}},
                               {"jobs", parts_.service.engine().info().jobs.total()}});
   host_.role_changed();
+  leader_changed();
 }
 
 void ClusterMember::leadership_lost() {
@@ -225,7 +233,11 @@ void ClusterMember::stop_serving() {
 }
 
 bool ClusterMember::hand_over(std::function<void()> done) {
-  if (leadership_ == nullptr || !leadership_->hand_over(0)) return false;
+  if (leadership_ == nullptr || !leadership_->hand_over(0)) {
+    if (forwarded() == 0) return false;
+    forwarder_->end(settings_.shutdown_timeout, std::move(done));
+    return true;
+  }
   handed_over_ = std::move(done);
   hand_over_timer_.arm(kHandOverTimeouts * settings_.cluster.election_timeout);
   parts_.scheduler.begin_tick();
@@ -237,6 +249,60 @@ void ClusterMember::end_hand_over() {
   if (!handed_over_) return;
   parts_.log.warning("stopping as the leader, because no other node has taken over");
   std::exchange(handed_over_, nullptr)();
+}
+
+// --- Clients that are passed to the leader
+
+bool ClusterMember::forwards() const {
+  if (forwarder_ == nullptr || forwarder_->ending()) return false;
+  if (phase_ != Phase::running && phase_ != Phase::restarting) return false;
+  const NodeId leader = phase_ == Phase::running ? node_->node().leader() : NodeId{0};
+  const cluster::Level level = leader == 0 ? cluster::Level{0} : links_->last_level(leader);
+  return level == 0 || level >= cluster::kLevelOfClients;
+}
+
+void ClusterMember::forward(std::unique_ptr<loop::Channel> channel,
+                            const serving::ConnectionOrigin& origin) {
+  auto client = describe_client(*channel, origin);
+  if (encoded_bytes(client) <= cluster::kMostForwardedClient)
+    return forwarder_->forward(std::move(channel), std::move(client),
+                               settings_.cluster.leader_wait);
+  parts_.log.limited(Log::Level::warning, parts_.service.tick_time(),
+                     "connection refused: too much is known of the client to pass it on",
+                     {{"address", client.address}});
+  host_.hold(std::move(channel));
+}
+
+std::optional<ClientForwarderHost::Leader> ClusterMember::leader() const {
+  if (phase_ != Phase::running || !forwards()) return std::nullopt;
+  const cluster::Member* const found = member(node_->node().leader());
+  if (found == nullptr || found->id == node_id_) return std::nullopt;
+  const auto address = cluster::parse_member_address(found->address);
+  if (!address) return std::nullopt;
+  return Leader{.node = found->id, .address = *address};
+}
+
+CallerHandshake ClusterMember::begin_client(const Leader& leader,
+                                            const cluster::ForwardedClient& client) const {
+  return links_->begin_client({.id = leader.node, .address = to_string(leader.address)}, client);
+}
+
+// A client of another node, or one that has waited here.
+void ClusterMember::serve(std::unique_ptr<loop::Channel> channel,
+                          const cluster::ForwardedClient& client) {
+  with_origin(client, [&](const serving::ConnectionOrigin& origin) {
+    host_.on_forwarded(std::move(channel), origin);
+  });
+}
+
+void ClusterMember::on_client(const cluster::Hello& hello, os::Socket socket) {
+  auto channel =
+      loop::open_channel(parts_.loop, std::move(socket), {}, proxied_client(hello.client));
+  if (channel != nullptr) serve(std::move(channel), hello.client);
+}
+
+void ClusterMember::leader_changed() {
+  if (forwarder_ != nullptr) forwarder_->leader_changed();
 }
 
 // --- The next life
@@ -342,6 +408,9 @@ WelcomeStatus ClusterMember::judge(const cluster::Hello& hello) {
   if (status == WelcomeStatus::not_a_member && !is_settled) return WelcomeStatus::busy;
   if (status == WelcomeStatus::ok && hello.purpose == cluster::Purpose::fetch &&
       transfers_.is_sending())
+    return WelcomeStatus::busy;
+  if (status == WelcomeStatus::ok && hello.purpose == cluster::Purpose::client &&
+      (!serves_ || leadership_->is_handing_over()))
     return WelcomeStatus::busy;
   return status;
 }

@@ -30,6 +30,7 @@
 #include "cluster/member.h"
 #include "commands/queue_clock.h"
 #include "loop/timer.h"
+#include "node/client_forwarder.h"
 #include "node/cluster_admin.h"
 #include "node/cluster_log.h"
 #include "node/cluster_mode.h"
@@ -47,7 +48,8 @@ class ClusterMember final : public ClusterMode,
                             private PeerHost,
                             private ClusterAdminHost,
                             private NodeOwnerHost,
-                            private StateTransfersHost {
+                            private StateTransfersHost,
+                            private ClientForwarderHost {
  public:
   // Makes itself the log and the clock of the service.
   ClusterMember(const ClusterParts& parts, const Settings& settings, ClusterHost& host);
@@ -55,6 +57,11 @@ class ClusterMember final : public ClusterMode,
   Result<void> listen() override;
   Result<void> start() override;
   bool serves() const override { return serves_; }
+  bool forwards() const override;
+  bool knows_leader() const override { return leader().has_value(); }
+  void forward(std::unique_ptr<loop::Channel> channel,
+               const serving::ConnectionOrigin& origin) override;
+  std::size_t forwarded() const override { return forwarder_ == nullptr ? 0 : forwarder_->count(); }
   const stats::ClusterState& state() override;
   Result<bool> read_files(const Settings& settings) override;
   void settings_changed() override;
@@ -79,6 +86,7 @@ class ClusterMember final : public ClusterMode,
   void on_turned_away(const cluster::Hello& hello, cluster::WelcomeStatus status) override;
   void on_frame(cluster::NodeId from, std::string_view frame) override;
   void on_fetch(const cluster::Hello& hello, os::Socket socket) override;
+  void on_client(const cluster::Hello& hello, os::Socket socket) override;
   void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override;
   void on_request(const cluster::Request& request, Reply reply) override;
   bool may_invite(cluster::NodeId member) const override;
@@ -99,6 +107,13 @@ class ClusterMember final : public ClusterMode,
   void node_failed(int exit_code) override { host_.cluster_failed(exit_code); }
   // StateTransfersHost.
   void fetch_ended(bool fetched) override;
+  // ClientForwarderHost.
+  std::optional<Leader> leader() const override;
+  CallerHandshake begin_client(const Leader& leader,
+                               const cluster::ForwardedClient& client) const override;
+  void serve(std::unique_ptr<loop::Channel> channel,
+             const cluster::ForwardedClient& client) override;
+  void hold(std::unique_ptr<loop::Channel> channel) override { host_.hold(std::move(channel)); }
 
   Result<void> open_node();
   void stop_serving();
@@ -115,6 +130,7 @@ class ClusterMember final : public ClusterMode,
   const cluster::Member* member(cluster::NodeId node) const;
   std::string name_of(cluster::NodeId node) const;
   void introduce();
+  void leader_changed();
 
   ClusterParts parts_;
   const Settings& settings_;
@@ -133,6 +149,7 @@ class ClusterMember final : public ClusterMode,
   std::unique_ptr<NodeOwner> node_;            // null while it waits, and for a moment in a restart
   std::unique_ptr<Leadership> leadership_;     // while it serves
   std::unique_ptr<ClusterAdmin> admin_;
+  std::unique_ptr<ClientForwarder> forwarder_;  // null before listen(), and with "refuse"
 
   std::vector<cluster::Member> members_;  // as of the last look
   Time look_at_ = Time::min();            // by the node's clock

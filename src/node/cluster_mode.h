@@ -15,6 +15,7 @@
 #include "loop/loop.h"
 #include "os/log.h"
 #include "serving/clients.h"
+#include "serving/connection_origin.h"
 #include "serving/scheduler.h"
 #include "stats/cluster.h"
 
@@ -39,6 +40,11 @@ class ClusterHost {
   virtual void cluster_failed(int exit_code) = 0;
   // The node was removed from the cluster, and the server must stop.
   virtual void removed_from_cluster() = 0;
+  // Another node has passed on a client, and this node serves. The server may refuse it.
+  virtual void on_forwarded(std::unique_ptr<loop::Channel> channel,
+                            const serving::ConnectionOrigin& origin) = 0;
+  // Closes a connection of a client a moment later.
+  virtual void hold(std::unique_ptr<loop::Channel> channel) = 0;
 
  protected:
   ~ClusterHost() = default;
@@ -54,8 +60,18 @@ class ClusterMode {
   // the state. The error is one line.
   virtual Result<void> start() = 0;
 
-  // True if clients are served. Otherwise their connections are closed.
+  // True if clients are served.
   virtual bool serves() const = 0;
+  // True if clients that are not served are passed to the leader [cluster.clients]. Otherwise their
+  // connections are closed.
+  virtual bool forwards() const = 0;
+  // True if clients are passed to a leader now.
+  virtual bool knows_leader() const = 0;
+  // Passes a client on. Precondition: forwards().
+  virtual void forward(std::unique_ptr<loop::Channel> channel,
+                       const serving::ConnectionOrigin& origin) = 0;
+  // Returns the number of clients that wait for the leader or are passed to it. O(1).
+  virtual std::size_t forwarded() const = 0;
   // Returns the state of the cluster as this node sees it. Valid until the next call. O(members).
   virtual const stats::ClusterState& state() = 0;
 
@@ -65,9 +81,10 @@ class ClusterMode {
   // The settings have changed by a reload.
   virtual void settings_changed() = 0;
 
-  // The server is about to stop: passes leadership to another node. Returns false if leadership
-  // need not be passed on. Otherwise `done` is called when another node leads, with clients already
-  // closed, or when passing it has failed.
+  // The server is about to stop: passes leadership to another node, or ends the clients that it
+  // passes to the leader. Returns false if there is neither. Otherwise `done` is called when
+  // another node leads, with clients already closed, when passing it has failed, or when no client
+  // is passed on any more.
   virtual bool hand_over(std::function<void()> done) = 0;
 };
 

@@ -225,13 +225,15 @@ void PeerLinks::accept(const CalleeHandshake& handshake, std::unique_ptr<FrameCh
           std::make_shared<IncomingRequest>(loop_, std::move(channel), limits_.request, *this));
       return accepted.send(answer(handshake, WelcomeStatus::ok));
     }
-    case Purpose::fetch: {
+    case Purpose::fetch:
+    case Purpose::client: {
       channel->send(answer(handshake, WelcomeStatus::ok));
       if (channel->unsent() != 0) return;  // not even the first bytes: the connection is lost
       os::Socket socket = channel->release().socket;
       channel.reset();
-      if (socket) host_.on_fetch(hello, std::move(socket));
-      return;
+      if (!socket) return;
+      if (hello.purpose == Purpose::fetch) return host_.on_fetch(hello, std::move(socket));
+      return host_.on_client(hello, std::move(socket));
     }
   }
 }
@@ -271,6 +273,15 @@ void PeerLinks::close_incoming(NodeId from, std::uint8_t version) {
 }
 
 // --- Requests
+
+CallerHandshake PeerLinks::begin_client(const Member& member,
+                                        const cluster::ForwardedClient& client) const {
+  Hello hello = hello_for(member);
+  hello.purpose = Purpose::client;
+  hello.invites = false;
+  hello.client = client;
+  return {secrets_, std::move(hello)};
+}
 
 void PeerLinks::request(std::string_view address, const cluster::Request& request,
                         PeerRequest::Done done) {

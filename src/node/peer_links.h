@@ -7,6 +7,7 @@
 // - frames: the messages of another node. Each node has at most one such connection.
 // - fetch: handed to the host, which sends the state on it.
 // - request: a change that the other node requests on behalf of an operator.
+// - client: handed to the host, for a client of the other node.
 //
 // With secrets, both ends of each connection prove them first (node/peer_handshake.h).
 //
@@ -67,6 +68,8 @@ class PeerHost {
   virtual void on_frame(cluster::NodeId from, std::string_view frame) = 0;
   // The Welcome was sent, and nothing else was read or sent. The socket is non-blocking.
   virtual void on_fetch(const cluster::Hello& hello, os::Socket socket) = 0;
+  // The same for a client of the other node: Hello::client.
+  virtual void on_client(const cluster::Hello& hello, os::Socket socket) = 0;
   // The host calls `reply` once, within the call or later. It has no effect if the connection or
   // PeerLinks no longer exists.
   virtual void on_request(const cluster::Request& request, Reply reply) = 0;
@@ -124,6 +127,11 @@ class PeerLinks final : public PeerAcceptorOwner,
   cluster::Level last_level(cluster::NodeId node) const;
   // Returns the bytes that wait to be sent to the node.
   std::size_t unsent(cluster::NodeId node) const;
+
+  // Begins the handshake of a connection to the member for a client of this node.
+  CallerHandshake begin_client(const cluster::Member& member,
+                               const cluster::ForwardedClient& client) const;
+  const PeerLimits& limits() const { return limits_; }
 
   // Sends a request to the node at `address` (NAME@HOST:PORT). Calls `done` once, in a later event
   // of the loop and after begin_tick(), within limits.request; never if PeerLinks is destroyed

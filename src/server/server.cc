@@ -182,9 +182,9 @@ commands::ClientDetails Server::describe_client(SessionId session) {
 
 Admittance Server::admits_connection() {
   scheduler_.begin_tick();
-  // A client of a cluster tries the next address.
-  if (!serves()) return Admittance::not_served;
-  if (clients_.connections() < settings_.connections) return Admittance::admitted;
+  if (!serves() && !cluster_->forwards()) return Admittance::not_served;
+  const std::size_t forwarded = cluster_ == nullptr ? 0 : cluster_->forwarded();
+  if (clients_.connections() + forwarded < settings_.connections) return Admittance::admitted;
   service_.counters().count(stats::Counter::refused_connection);
   log_.limited(Log::Level::warning, service_.tick_time(), "connection refused",
                {{"limits.connections", std::uint64_t{settings_.connections}}});
@@ -193,6 +193,7 @@ Admittance Server::admits_connection() {
 
 void Server::on_connection(std::unique_ptr<loop::Channel> channel,
                            const serving::ConnectionOrigin& origin) {
+  if (!serves()) return cluster_->forward(std::move(channel), origin);
   auto admitted = authenticator_.admit(*channel, origin);
   if (!admitted) return listeners_.hold(std::move(channel));
   serving::Client& client =
@@ -201,6 +202,15 @@ void Server::on_connection(std::unique_ptr<loop::Channel> channel,
     client.identity = std::make_unique<serving::ClientIdentity>(*admitted->identity);
   // Dirty: the scheduler then knows it as a client to be read from when input is no longer paused.
   scheduler_.mark_dirty(client);
+}
+
+void Server::on_forwarded(std::unique_ptr<loop::Channel> channel,
+                          const serving::ConnectionOrigin& origin) {
+  const Admittance admittance = admits_connection();
+  if (admittance == Admittance::full)
+    channel->write(fmt::format("{}\r\n", protocol::word::kOutOfMemory));
+  if (admittance != Admittance::admitted) return listeners_.hold(std::move(channel));
+  on_connection(std::move(channel), origin);
 }
 
 void Server::on_handshake_failed(const std::string& address, std::string_view reason) {

@@ -95,6 +95,11 @@ class Server final : public serving::TickHost,
   void role_changed() override { notifier_.refresh(); }
   void cluster_failed(int exit_code) override { lifecycle_.fail(exit_code); }
   void removed_from_cluster() override { lifecycle_.stop_removed(); }
+  void on_forwarded(std::unique_ptr<loop::Channel> channel,
+                    const serving::ConnectionOrigin& origin) override;
+  void hold(std::unique_ptr<loop::Channel> channel) override {
+    listeners_.hold(std::move(channel));
+  }
   Admittance admits_connection() override;
   void on_connection(std::unique_ptr<loop::Channel> channel,
                      const serving::ConnectionOrigin& origin) override;

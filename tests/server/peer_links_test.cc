@@ -509,7 +509,9 @@ TEST_CASE("a node that does not know the level in use is not accepted, and the l
   // A version without levels knows no other refusal after which it tries again.
   CHECK(answer_to(a, hello) == WelcomeStatus::busy);
   CHECK(a.turned_away.back().second == WelcomeStatus::too_old);
-  CHECK(a.has_logged("it knows only feature level 1, and the cluster uses 3: upgrade it"));
+  CHECK(
+      a.has_logged(fmt::format("it knows only feature level 1, and the cluster uses {}: upgrade it",
+                               cluster::kFeatureLevel)));
   hello.level = cluster::kFeatureLevel;
   CHECK(answer_to(a, hello) == WelcomeStatus::ok);
   CHECK(a.links->last_level(2) == cluster::kFeatureLevel);

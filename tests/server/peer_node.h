@@ -99,6 +99,10 @@ struct PeerNode final : node::PeerHost {
     CHECK(std::exchange(in_tick, false));
     fetches.emplace_back(hello, std::move(socket));
   }
+  void on_client(const cluster::Hello& hello, os::Socket socket) override {
+    CHECK(std::exchange(in_tick, false));
+    clients.emplace_back(hello, std::move(socket));
+  }
   void on_request(const cluster::Request& request, Reply reply) override {
     CHECK(std::exchange(in_tick, false));
     requests.emplace_back(request, std::move(reply));
@@ -123,6 +127,7 @@ struct PeerNode final : node::PeerHost {
   std::vector<std::pair<cluster::Hello, cluster::WelcomeStatus>> turned_away;
   std::vector<std::pair<cluster::NodeId, std::string>> frames;
   std::vector<std::pair<cluster::Hello, os::Socket>> fetches;
+  std::vector<std::pair<cluster::Hello, os::Socket>> clients;
   std::vector<std::pair<cluster::Request, Reply>> requests;
   std::vector<std::pair<cluster::NodeId, cluster::Welcome>> rejected;
   std::unique_ptr<node::PeerLinks> links;
