@@ -51,7 +51,7 @@ _tubed() {
       mapfile -t COMPREPLY < <(compgen -W 'auto text journald json' -- "$current")
       ;;
     --cluster-clients)
-      mapfile -t COMPREPLY < <(compgen -W 'refuse' -- "$current")
+      mapfile -t COMPREPLY < <(compgen -W 'forward refuse' -- "$current")
       ;;
     --cluster-insecure)
       mapfile -t COMPREPLY < <(compgen -W 'no yes' -- "$current")
@@ -97,6 +97,7 @@ _tubed() {
       --cluster-listen | \
       --cluster-address | \
       --cluster-admin | \
+      --cluster-leader-wait | \
       --cluster-election-timeout | \
       --cluster-hold-grace | \
       --cluster-log-size | \
@@ -181,6 +182,7 @@ _tubed() {
         --cluster-secret-file
         --cluster-admin
         --cluster-clients
+        --cluster-leader-wait
         --cluster-election-timeout
         --cluster-hold-grace
         --cluster-log-size

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/planted.h"
 #include "os/clock.h"
 
 namespace tubed::node {
@@ -160,7 +161,8 @@ void ClientForwarder::end_waits() {
 
 void ClientForwarder::end_former() {
   const auto leader = host_.leader();
-  if (!leader && !host_.serves()) return;
+  if (!leader && !host_.serves() && !TUBED_PLANTED(forwarder_ends_clients_of_a_leader_without_news))
+    return;
   const cluster::NodeId current = leader ? leader->node : 0;
   std::erase_if(passed_on_, [&](const auto& one) { return one->leader != current; });
   if (ending_ && passed_on_.empty()) end_timer_.arm({});

@@ -520,6 +520,7 @@ const stats::ClusterState& ClusterMember::state() {
   state_.raft_log_limit = settings_.cluster.log_size;
   state_.fetched_bytes = transfers_.fetched_bytes();
   state_.fetches = transfers_.installed();
+  state_.forwarded = forwarded();
   state_.leases_lost =
       past_leases_lost_ + (serves_ ? node_->replica().log().leases_lost() : std::uint64_t{0});
   state_.held_over =

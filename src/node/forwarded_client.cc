@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/planted.h"
+
 namespace tubed::node {
 
 cluster::ForwardedClient describe_client(const loop::Channel& channel,
@@ -31,7 +33,7 @@ void with_origin(const cluster::ForwardedClient& client,
   auto listen = parse_listen(client.listener);
   if (!listen || client.auth > static_cast<std::uint8_t>(AuthMode::peer)) return;
   listen->auth = static_cast<AuthMode>(client.auth);
-  listen->role = client.role;
+  if (!TUBED_PLANTED(forwarded_client_loses_its_role)) listen->role = client.role;
   serving::ConnectionOrigin origin{
       .listen = *listen, .certificate = {.subject = client.subject, .names = client.names}};
   if (client.has_process) {

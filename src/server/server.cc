@@ -248,7 +248,9 @@ void Server::tick_ended() {
     service_.counters().add_tick(os::monotonic_now() - service_.tick_time());
 }
 
+// A node that passes its clients on is ready for them.
 std::string_view Server::unready() const {
+  if (!lifecycle_.stopping() && cluster_ != nullptr && cluster_->knows_leader()) return "";
   return unready_reason(service_, lifecycle_);
 }
 

@@ -77,9 +77,10 @@ struct ClusterState {
   // Since the start of the process.
   std::uint64_t elections = 0;  // won by this node
   std::uint64_t leaderships_lost = 0;
-  std::uint64_t leases_lost = 0;        // replies had to wait because the lease had ended
-  std::uint64_t fetches = 0;            // of the state, by this node
-  std::uint64_t slow_appends = 0;       // by this node, of more than half an election timeout
+  std::uint64_t leases_lost = 0;   // replies had to wait because the lease had ended
+  std::uint64_t fetches = 0;       // of the state, by this node
+  std::uint64_t slow_appends = 0;  // by this node, of more than half an election timeout
+  std::uint64_t forwarded = 0;     // clients of this node that are passed to the leader, or wait
   std::vector<ClusterNode> nodes = {};  // members, in the order of the configuration
 };
 

@@ -129,6 +129,10 @@ constexpr Row<ClusterState> kCluster[] = {
                 "send changes to another node.",
      .number = [](const ClusterState& s) { return s.slow_appends; },
      .metric = {.family = "tubed_cluster_slow_appends_total", .type = MetricType::counter}},
+    {.key = "",
+     .meaning = "Clients that this node passes to the leader, or that wait for one.",
+     .number = [](const ClusterState& s) { return s.forwarded; },
+     .metric = {.family = "tubed_cluster_forwarded_clients"}},
 };
 
 constexpr Row<ClusterNode> kClusterNode[] = {

@@ -22,7 +22,7 @@ TEST_CASE("a node has a name and an address, and the rest has defaults") {
   CHECK(to_string(cluster.listen.value()) == "127.0.0.1:7001");
   CHECK(cluster.address.empty());
   CHECK_FALSE(cluster.admin);
-  CHECK(cluster.clients == ClusterClients::refuse);
+  CHECK(cluster.clients == ClusterClients::forward);
   CHECK(cluster.election_timeout == std::chrono::milliseconds(300));
   CHECK(cluster.hold_grace == std::chrono::seconds(10));
   CHECK(cluster.log_size == 1U << 30);

@@ -39,7 +39,7 @@ class Operators(OfOperators):
         self.assertEqual(self.get(self.leader, "/readyz"), (200, "ready\n"))
         for node in self.cluster.followers():
             self.assertEqual(self.get(node, "/leader"), (503, "not the leader\n"))
-            self.assertEqual(self.get(node, "/readyz"), (503, "not the leader\n"))
+            self.assertEqual(self.get(node, "/readyz"), (200, "ready\n"))
             self.assertEqual(self.get(node, "/healthz"), (200, "ok\n"))
         waiting = self.cluster.new_node("w")
         waiting.start()

@@ -195,7 +195,11 @@ TEST_CASE("clients of a former leader are closed after a while") {
   // No leader is known: the former may lead again.
   const auto former = std::exchange(two.follower.known, std::nullopt);
   two.follower.forwarder.leader_changed();
-  loop_test::run_ticks(two.loop, 50);
+  // This timer expires after that of the forwarder.
+  bool expired = false;
+  loop::Timer later(two.loop, [&] { expired = true; });
+  later.arm(2 * limits.user_timeout);
+  REQUIRE(loop_test::run_until(two.loop, [&] { return expired; }));
   CHECK(two.follower.forwarder.count() == 1);
   two.follower.known = former;
   two.follower.known->node = 3;

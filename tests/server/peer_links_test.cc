@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include "base/crc32c.h"

@@ -27,6 +27,7 @@ inline ClusterState leader_of_three() {
           .leases_lost = 2,
           .fetches = 1,
           .slow_appends = 5,
+          .forwarded = 6,
           .nodes = {{.name = "a",
                      .id = 1,
                      .address = "127.0.0.1:11301",

@@ -489,6 +489,7 @@ TEST_CASE("the metrics of a cluster exist on its nodes") {
   CHECK(samples.at("tubed_cluster_leases_lost_total") == 2);
   CHECK(samples.at("tubed_cluster_fetches_total") == 1);
   CHECK(samples.at("tubed_cluster_slow_appends_total") == 5);
+  CHECK(samples.at("tubed_cluster_forwarded_clients") == 6);
   CHECK(samples.at(R"(tubed_cluster_node_link_bytes_per_second{node="b"})") == 6'250'000);
   CHECK_FALSE(samples.has(R"(tubed_cluster_node_link_bytes_per_second{node="c"})"));
   CHECK(samples.at(R"(tubed_cluster_node_match_index{node="a"})") == 1001);
