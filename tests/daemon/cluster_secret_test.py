@@ -88,7 +88,9 @@ class Secret(ClusterTest):
             self.give(node, FIRST)
             self.assertIn("changed=cluster.secret_file", self.reload(node))
             cluster.wait_for_voters("abc"[:"abc".index(name) + 1])
-            self.assertEqual(len(node.daemon.lines_with("connection of another node refused")), 1)
+            # A slow machine may also lose connections, for other reasons.
+            self.assertEqual(len([line for line in node.daemon.lines_with(reason)
+                                  if "connection of another node refused" in line]), 1)
 
     def test_strangers_are_answered_nothing(self):
         cluster = self.cluster_with(FIRST, nodes=1).start()
