@@ -61,7 +61,7 @@ struct ClusterSettings {
   std::string secret_file;       // that all nodes know; empty: none
   std::optional<Listen> admin;   // unix socket for operators, of kClusterAdminMode; none: none
   ClusterClients clients{};
-  Duration leader_wait{};        // of clients, for a leader that they are passed to
+  Duration leader_wait{};  // of clients, for a leader that they are passed to
   Duration election_timeout{};
   Duration hold_grace{};         // of reservations after a change of the leader
   std::uint64_t log_size = 0;    // bytes of the raft log

@@ -116,7 +116,6 @@ class Forward(ClusterTest):
         client = follower.connect()
         # Served by another node, or by this one, which was elected meanwhile.
         client.send(b"put 0 0 60 1\r\nx\r\n")
-        client.socket.settimeout(60)
         self.assertRegex(client.line(), r"\AINSERTED \d+\Z")
 
     def test_no_leader(self):

@@ -252,7 +252,8 @@ TEST_CASE("nodes with the same secret are connected, and each purpose needs the 
   REQUIRE(run_until(loop, [&] { return answered.has_value(); }));
   CHECK(answered->ok());
   // A stranger that knows all ids is answered nothing, whatever it wants.
-  for (const Purpose purpose : {Purpose::frames, Purpose::fetch, Purpose::request, Purpose::client}) {
+  for (const Purpose purpose :
+       {Purpose::frames, Purpose::fetch, Purpose::request, Purpose::client}) {
     RawPeer without = a.dial();
     without.send(encode(a.hello(2, purpose)));
     CHECK(without.is_closed());
