@@ -9,8 +9,8 @@
 //  2. When this node serves meanwhile, it serves the waiting clients itself.
 //  3. A client is passed on until one end closes the connection: a leader that ceases to lead
 //     closes it after a whole reply.
-//  4. If another node leads, a connection to the former leader ends after limits.user_timeout at the
-//     latest, because that node may be unreachable.
+//  4. If another node leads, a connection to the former leader ends after limits.user_timeout at
+//     the latest, because that node may be unreachable.
 #pragma once
 
 #include <cstddef>
