@@ -77,7 +77,6 @@ Result<void> ClusterAdmin::listen(const Listen& address, std::uint32_t backlog) 
   constexpr unsigned kOwnerOnly = 0600;
   auto socket = TRY(os::listen_unix(
       address.path, {address.mode.value_or(kOwnerOnly), address.group}, static_cast<int>(backlog)));
-  log_.info("listening for operators", {{"address", to_string(address)}});
   http_.listen(std::move(socket), address.path);
   return {};
 }

@@ -70,7 +70,6 @@ Result<void> ClusterMember::listen() {
   links_ = std::make_unique<PeerLinks>(parts_.loop, parts_.log, host, std::move(socket),
                                        PeerLimits::of(settings_.cluster.election_timeout));
   links_->set_secrets(TRY(ClusterSecrets::read(settings_.cluster.secret_file)));
-  parts_.log.info("listening for nodes", {{"address", links_->address()}});
   introduce();
   if (settings_.cluster.clients == ClusterClients::forward) {
     ClientForwarderHost& clients = *this;
@@ -84,6 +83,14 @@ Result<void> ClusterMember::listen() {
 }
 
 Result<void> ClusterMember::start() {
+  TRY(open_directory());
+  parts_.log.info("listening for nodes", {{"address", links_->address()}});
+  if (settings_.cluster.admin)
+    parts_.log.info("listening for operators", {{"address", to_string(*settings_.cluster.admin)}});
+  return {};
+}
+
+Result<void> ClusterMember::open_directory() {
   const std::string& directory = settings_.journal_directory;
   TRY(finish_install(directory));
   const DirectoryKind kind = TRY(kind_of(directory));

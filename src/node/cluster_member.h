@@ -115,6 +115,7 @@ class ClusterMember final : public ClusterMode,
              const cluster::ForwardedClient& client) override;
   void hold(std::unique_ptr<loop::Channel> channel) override { host_.hold(std::move(channel)); }
 
+  Result<void> open_directory();
   Result<void> open_node();
   void stop_serving();
   void go_on_when_idle();

@@ -67,17 +67,6 @@ Result<os::Socket> open_socket(const Listen& wanted, std::uint32_t backlog, cons
       to_string(wanted), unit)};
 }
 
-void log_listening(os::Log& log, const os::Socket& socket, const ListenerInfo& info) {
-  const std::string_view event =
-      info.protocol == Protocol::http ? "listening for HTTP" : "listening";
-  const std::string address = os::local_address(socket);
-  if (info.inherited.empty()) {
-    log.info(event, {{"address", address}});
-  } else {
-    log.info(event, {{"address", address}, {"inherited", info.inherited}});
-  }
-}
-
 struct OpenListener {
   os::Socket socket;
   std::string path;  // of a unix socket that was opened here, to be removed with it; else empty
@@ -170,7 +159,6 @@ class Opener {
   void add(OpenListener listener) {
     // Connections inherit the options of their listener.
     os::tune_connection(listener.socket, settings_.tcp_keepalive);
-    log_listening(log_, listener.socket, listener.info);
     listeners_.push_back(std::move(listener));
   }
 
@@ -392,6 +380,7 @@ Result<void> Listeners::open(const Settings& settings, const std::vector<access:
   warn_of_open_sockets(settings);
   auto opened = TRY(open_all(log_, settings, tls, std::move(inherited)));
   for (OpenListener& one : opened) {
+    opened_.push_back({one.info, os::local_address(one.socket)});
     switch (one.info.protocol) {
       case Protocol::http:
         admin_http_.listen(std::move(one.socket), one.path);
@@ -402,6 +391,18 @@ Result<void> Listeners::open(const Settings& settings, const std::vector<access:
     }
   }
   return {};
+}
+
+void Listeners::log_listening() const {
+  for (const Opened& one : opened_) {
+    const std::string_view event =
+        one.info.protocol == Protocol::http ? "listening for HTTP" : "listening";
+    if (one.info.inherited.empty()) {
+      log_.info(event, {{"address", one.address}});
+    } else {
+      log_.info(event, {{"address", one.address}, {"inherited", one.info.inherited}});
+    }
+  }
 }
 
 Result<void> Listeners::check(const Settings& settings) const {

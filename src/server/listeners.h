@@ -63,11 +63,15 @@ class Listeners {
   // Takes the inherited sockets, and opens a socket for each configured listener whose kind was not
   // inherited. An inherited socket at the address of a configured listener gets its TLS,
   // authentication and role; other inherited sockets have no limits, which is logged, or an error
-  // as in check(). `tls`: by the index of the settings' listeners. Logs each socket, and each
-  // configured listener that is replaced; a listener that is not plain cannot be replaced. The
-  // error is one line that names the address; the sockets opened before are closed. Called once.
+  // as in check(). `tls`: by the index of the settings' listeners. Logs each configured listener
+  // that is replaced; a listener that is not plain cannot be replaced. The error is one line that
+  // names the address; the sockets opened before are closed. Called once.
   Result<void> open(const Settings& settings, const std::vector<access::TlsPointer>& tls,
                     std::vector<os::InheritedSocket> inherited);
+
+  // Logs the address of each socket. The server begins to serve: a start that is refused after
+  // open() has announced nothing.
+  void log_listening() const;
 
   // An error if the settings restrict clients, but not the clients of an inherited socket that
   // other machines can connect to, or if http.auth cannot work on an inherited socket. The settings
@@ -98,6 +102,10 @@ class Listeners {
 
  private:
   class ClientListener;
+  struct Opened {
+    loop::ListenerInfo info;
+    std::string address;
+  };
   struct Inherited {
     std::string address;
     bool is_http = false;
@@ -114,6 +122,7 @@ class Listeners {
   loop::TlsHandshakes handshakes_;
   loop::ProxyHeaders headers_;
   std::vector<std::unique_ptr<ClientListener>> clients_;
+  std::vector<Opened> opened_;  // all sockets, HTTP first
   std::vector<Inherited> inherited_;
   serving::HeldConnections held_;
   loop::Timer held_timer_;  // armed while a connection is held

@@ -142,6 +142,7 @@ Result<void> Server::begin_test_mode() {
 }
 
 int Server::run() {
+  listeners_.log_listening();
   notifier_.ready();
   // Now, because the limits of inotify are those of the user that the process has become.
   watched_.watch(settings_);

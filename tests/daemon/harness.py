@@ -727,6 +727,7 @@ class DaemonTest(unittest.TestCase):
         got, _, errors = run("--listen", "127.0.0.1:0", *flags, **options)
         lines = [line for line in errors.splitlines() if line.startswith("tubed: ")]
         self.assertEqual((got, len(lines)), (code, 1), errors)
+        self.assertNotIn(" info listening", errors)
         self.assertEqual(errors.splitlines()[-1], lines[0])
         return lines[0]
 

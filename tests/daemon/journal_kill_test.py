@@ -9,12 +9,13 @@ repeats the random choices of a run, but not its moments.
 
 import contextlib
 import os
+import pathlib
 import random
 import sys
 import threading
 import unittest
 
-from harness import SANITIZED, SECONDS, Client, DaemonTest, parse_reply, run
+from harness import SANITIZED, SECONDS, Client, DaemonTest, parse_reply, run, until
 
 ROUNDS = int(os.environ.get("TUBED_KILL_ROUNDS", "20" if SANITIZED else "60"))
 SEED = int(os.environ.get("TUBED_KILL_SEED", str(random.randrange(1 << 32))))
@@ -93,14 +94,25 @@ class Kill(DaemonTest):
 
     def start_server(self, number):
         flags = ("-b", str(self.journal), "-s", "65536", *MODES[number % len(MODES)])
-        daemon = self.start(*flags)
-        if self.dice.random() < 0.1:  # kill the server during its recovery or just after it
-            if self.dice.random() < 0.5:
-                daemon.wait_for_line("recovered")
+        if self.dice.random() < 0.1:  # kill a server during its recovery or just after it
+            is_during = self.dice.random() < 0.5
+            daemon = self.start(*flags, listeners=0 if is_during else 1)
+            if is_during:
+                self.wait_for_recovery(daemon)
             daemon.kill()
-            daemon = self.start(*flags)
+        daemon = self.start(*flags)
         self.daemons = [daemon]
         return daemon
+
+    def wait_for_recovery(self, daemon):
+        """Waits until the server has a file of the journal open."""
+        def opened():
+            for link in pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    if os.readlink(link).startswith(f"{self.journal}/"):
+                        return True
+            return daemon.log_ended
+        until("the server to open its journal", opened)
 
     def load_until_killed(self, daemon, number):
         """Kills the server some time after a number of replies: slow and fast servers do the same

@@ -13,7 +13,7 @@ import sys
 import unittest
 
 import without_network
-from harness import PROGRAM, SECONDS, DaemonTest, run, until
+from harness import PROGRAM, SECONDS, DaemonTest, run
 
 CANNOT_LISTEN = 69
 
@@ -121,6 +121,14 @@ class Listeners(DaemonTest):
         self.check_refused(daemon.addresses[0], daemon.addresses[0], "in use")
         self.check_serves(daemon)
 
+    def test_a_port_in_use_is_refused_before_the_journal_is_touched(self):
+        daemon = self.start()
+        journal = self.directory / "journal"
+        journal.mkdir()
+        code, _, errors = run("--listen", daemon.addresses[0], "-b", str(journal))
+        self.assertEqual(code, CANNOT_LISTEN, errors)
+        self.assertEqual(list(journal.iterdir()), [])
+
     def test_no_listener_opens_when_one_cannot(self):
         daemon = self.start()
         code, _, errors = run("--listen", f"unix:{self.path}", "--listen", daemon.addresses[0])
@@ -153,8 +161,7 @@ class Privileges(DaemonTest):
         users = pathlib.Path("/etc/passwd").read_text(encoding="utf-8")
         entry = next(line for line in users.splitlines() if line.startswith("nobody:"))
         uid, gid = entry.split(":")[2:4]
-        # The daemon logs the listeners before it changes the user, because low ports need root.
-        until("the user to change", lambda: daemon.status_field("Uid").split() == [uid] * 4)
+        self.assertEqual(daemon.status_field("Uid").split(), [uid] * 4)
         self.assertEqual(daemon.status_field("Gid").split(), [gid] * 4)
         self.assertNotIn("0", daemon.status_field("Groups").split())
         self.assertEqual(int(daemon.status_field("CapEff"), 16), 0)
