@@ -88,6 +88,7 @@ constexpr auto kOperations = std::to_array<Operation>({
      .line = "list-jobs {tube} {state=ready} {from=0} {limit=100} body:{q?} age>{age_over?} "
              "age<{age_below?} pri>{pri_over?} pri<{pri_below?} failures>{failures_over?} "
              "tag:{tag?}",
+     .kind = Kind::jobs,
      .rows = "jobs"},
     {.id = "putJob",
      .method = post,
@@ -435,6 +436,9 @@ std::vector<Parameter> parameters_of(const Operation& operation) {
   if (operation.kind == Kind::each) all.push_back({.name = "ids", .needed = true});
   if (operation.kind == Kind::tubes) {
     for (const std::string_view name : {"filter", "sort", "order"}) all.push_back({.name = name});
+  }
+  if (operation.kind == Kind::jobs) {
+    for (const std::string_view name : {"sort", "order"}) all.push_back({.name = name});
   }
   if (operation.kind == Kind::history) {
     all.push_back({.name = "span", .default_value = "hour"});

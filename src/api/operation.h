@@ -30,6 +30,7 @@ enum class Kind : std::uint8_t {
   stats,         // the same, which every node of a cluster answers: it is about the node
   body,          // peek: the body of a job, as it is or as JSON
   tubes,         // pages of stats-tubes, filtered and sorted
+  jobs,          // pages of list-jobs, sorted
   put,           // a command with the body of the request
   put_many,      // a put for each job in the body of the request
   reserve,       // a command that reserves a job, which a token then names

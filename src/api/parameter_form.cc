@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/job_list.h"
 #include "stats/tube_columns.h"
 
 namespace tubed::api {
@@ -27,6 +28,8 @@ std::string plain_form_of(const Operation& operation, std::string_view name) {
   if (name == "q") return "text of 1 to 200 bytes";
   if (name == "tag") return "name:value";
   if (name.ends_with("_over") || name.ends_with("_below")) return "integer < 2^32";
+  if (name == "sort" && operation.kind == Kind::jobs)
+    return fmt::format("one of: {}", fmt::join(JobList::kColumns, " "));
   if (name == "sort") return fmt::format("one of: {}", fmt::join(stats::kListedTubeNames, " "));
   const auto tube_or_text = [name] {
     return name == "tube" ? form_of_type<protocol::TubeName>() : std::string("text");

@@ -9,6 +9,7 @@
 
 #include "api/batch.h"
 #include "api/block_json.h"
+#include "api/job_list.h"
 #include "api/tube_list.h"
 #include "text/numbers.h"
 
@@ -116,6 +117,28 @@ class ListTubes final : public Script {
   }
 
   TubeList list_;
+};
+
+// list-jobs, page after page.
+class ListJobs final : public Script {
+ public:
+  // `first`: the line of the first page.
+  ListJobs(const Operation& operation, JobList list, std::string first)
+      : Script(std::move(first)), operation_(operation), list_(std::move(list)) {}
+
+ private:
+  void answered(const Answer& answer, ReplyBuffer& replies) override {
+    if (is_status(answer, word::kBadFormat))
+      return finish(response_of(list_.bad_format()), replies);
+    const auto* page = std::get_if<Block>(&answer);
+    if (page == nullptr) return finish(response_of(operation_, answer), replies);
+    const std::uint64_t next = list_.add_page(*page);
+    if (next != 0) return send(std::get<std::string>(list_.line_from(next)));
+    finish({.head = {}, .text = list_.to_json()}, replies);
+  }
+
+  const Operation& operation_;
+  JobList list_;
 };
 
 // watch, ignore, the reserve, and stats-job of each job.
@@ -281,6 +304,16 @@ bool is_plain_page(const Parameters& parameters) {
          find(parameters, "order") == nullptr;
 }
 
+std::variant<std::unique_ptr<Script>, Problem> list_jobs(const Operation& operation,
+                                                         Parameters parameters) {
+  auto list = JobList::make(operation, std::move(parameters));
+  if (auto* problem = std::get_if<Problem>(&list)) return std::move(*problem);
+  auto first = std::get<JobList>(list).line_from(0);
+  if (auto* problem = std::get_if<Problem>(&first)) return std::move(*problem);
+  return std::make_unique<ListJobs>(operation, std::move(std::get<JobList>(list)),
+                                    std::move(std::get<std::string>(first)));
+}
+
 }  // namespace
 
 std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operation,
@@ -292,6 +325,8 @@ std::variant<std::unique_ptr<Script>, Problem> script_of(const Operation& operat
     if (auto* problem = std::get_if<Problem>(&list)) return std::move(*problem);
     return std::make_unique<ListTubes>(std::move(std::get<TubeList>(list)));
   }
+  if (operation.kind == Kind::jobs && !is_plain_page(parameters))
+    return list_jobs(operation, std::move(parameters));
   if (auto batch = batch_of(operation, parameters, options)) {
     if (auto* problem = std::get_if<Problem>(&*batch)) return std::move(*problem);
     return std::make_unique<RunBatch>(operation, std::move(std::get<Batch>(*batch)));

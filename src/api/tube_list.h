@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "api/list_window.h"
 #include "api/problem.h"
 #include "api/target.h"
 #include "protocol/block.h"
@@ -17,9 +18,6 @@ namespace tubed::api {
 
 class TubeList {
  public:
-  // A list reaches this far: the rows before it are kept while the pages are read.
-  static constexpr std::uint64_t kMostRows = 10'000;
-
   // Reads the parameters filter, sort, order, from and limit, or returns the problem with a value.
   static std::variant<TubeList, Problem> make(const Parameters& parameters);
 
@@ -27,7 +25,8 @@ class TubeList {
   // O(rows of the page), amortised.
   std::uint64_t add_page(const protocol::Block& page);
   // {"total":…,"next":…,"tubes":[…]}. `next`: where the next page of the list begins, 0 after the
-  // last page, or after kMostRows; `total`: the number of rows. At most O(n log n) in kMostRows.
+  // last page, or after ListWindow::kMostRows; `total`: the number of rows. O(n log n) in the rows
+  // kept.
   std::string to_json();
 
  private:
@@ -43,13 +42,10 @@ class TubeList {
   }
   void add_row(std::span<const protocol::Value> values);
   bool comes_before(const Row& a, const Row& b) const;
-  void keep_best();
 
   std::string filter_;
   std::size_t column_ = 0;  // 0: the name
-  bool descending_ = false;
-  std::uint64_t from_ = 0;
-  std::uint64_t limit_ = 100;
+  ListWindow window_;
   std::uint64_t total_ = 0;
   std::vector<Row> rows_;
 };

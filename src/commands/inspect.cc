@@ -10,6 +10,7 @@
 #include "commands/authorization.h"
 #include "commands/conversation.h"
 #include "commands/handlers.h"
+#include "commands/job_columns.h"
 #include "commands/service.h"
 #include "protocol/block.h"
 #include "stats/stats.h"
@@ -61,13 +62,6 @@ namespace {
 // The default number of lines in a page of list-jobs, stats-tubes or list-clients.
 constexpr std::uint32_t kUsualLimit = 100;
 
-// Later columns are added after these, and before the tags. A filtered list has the last two as
-// well: the others stay as they were before there were filters.
-constexpr auto kFilteredColumns = std::to_array<std::string_view>(
-    {"id", "state", "pri", "age", "delay", "ttr", "time-left", "reserves", "timeouts", "releases",
-     "buries", "kicks", "bytes", "failures", "dead-from"});
-constexpr std::span kJobColumns = std::span(kFilteredColumns).first<kFilteredColumns.size() - 2>();
-
 // `columns`: one of the two.
 void write_job(const engine::JobInfo& job, std::span<const std::string_view> columns,
                const Role* role, BlockSink& block) {
@@ -75,22 +69,23 @@ void write_job(const engine::JobInfo& job, std::span<const std::string_view> col
   const std::string_view dead_from = job.marks.dead_from;
   const bool shows_dead_from = !dead_from.empty() && (role == nullptr || may_use(*role, dead_from));
   const std::string tags = text_of(job.tags);
-  std::array<Value, kFilteredColumns.size() + 1> row{job.id,
-                                                     Plain{job.held ? "held" : name_of(job.state)},
-                                                     job.priority,
-                                                     stats::whole_seconds_of(job.age),
-                                                     job.delay.count,
-                                                     job.ttr.count,
-                                                     stats::whole_seconds_of(job.time_left),
-                                                     counters.reserves,
-                                                     counters.timeouts,
-                                                     counters.releases,
-                                                     counters.buries,
-                                                     counters.kicks,
-                                                     job.body_bytes,
-                                                     job.failures(),
-                                                     Plain{shows_dead_from ? dead_from : "-"},
-                                                     {}};
+  std::array<Value, kFilteredJobColumns.size() + 1> row{
+      job.id,
+      Plain{job.held ? "held" : name_of(job.state)},
+      job.priority,
+      stats::whole_seconds_of(job.age),
+      job.delay.count,
+      job.ttr.count,
+      stats::whole_seconds_of(job.time_left),
+      counters.reserves,
+      counters.timeouts,
+      counters.releases,
+      counters.buries,
+      counters.kicks,
+      job.body_bytes,
+      job.failures(),
+      Plain{shows_dead_from ? dead_from : "-"},
+      {}};
   row[columns.size()] = Plain{tags};
   block.row(std::span(row).first(columns.size() + (tags.empty() ? 0 : 1)));
 }
@@ -116,9 +111,9 @@ Answer list_jobs(Context& context, const ListJobsArguments& arguments) {
   }
   return Block{[&queries, now = context.now, role = role_of(context), filtered,
                 page = std::move(page)](BlockSink& block) {
-    const auto columns = filtered ? std::span<const std::string_view>(kFilteredColumns)
+    const auto columns = filtered ? std::span<const std::string_view>(kFilteredJobColumns)
                                   : std::span<const std::string_view>(kJobColumns);
-    block.begin_table({.names = columns, .rest = "tags"});
+    block.begin_table({.names = columns, .rest = kJobTags});
     for (const JobId id : page.jobs) write_job(*queries.job_info(now, id), columns, role, block);
     if (filtered) block.looked_at(page.looked);
     block.end_table(page.next);

@@ -321,6 +321,7 @@ HttpReply HttpApi::run(const Operation& operation, api::Parameters parameters,
     case Kind::stats:
     case Kind::body:
     case Kind::tubes:
+    case Kind::jobs:
     case Kind::put:
     case Kind::put_many:
     case Kind::reserve:

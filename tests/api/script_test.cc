@@ -405,6 +405,37 @@ TEST_CASE("tubes are listed over all pages") {
   CHECK(std::ranges::find(ran, "cmd-stats-tubes: 34") != ran.end());
 }
 
+TEST_CASE("jobs are sorted over all pages") {
+  Api api;
+  std::string text;
+  for (int i = 1; i <= 2500; ++i)
+    text += "put-in-tube a " + std::to_string(i * 7919 % 2503) + " 0 60 1\r\na\r\n";
+  text += "put-in-tube b 0 0 60 1\r\nb\r\nput-in-tube a 9000 0 60 2\r\nbb\r\n";
+  api.run(text);
+  CHECK(api.get("/tubes/a/jobs?limit=2")["total"].empty());
+  const Got sorted = api.get("/tubes/a/jobs?sort=pri&order=desc&limit=2");
+  CHECK(sorted["total"] == "2501");
+  CHECK(sorted["next"] == "2");
+  CHECK(sorted["looked"].empty());
+  CHECK(sorted.text.find("\"jobs\":[{\"id\":2502,\"state\":\"ready\",\"pri\":9000,") !=
+        std::string::npos);
+  CHECK(sorted.text.find("\"pri\":2502,") != std::string::npos);
+  const Got found = api.get("/tubes/a/jobs?sort=bytes&q=bb&state=all");
+  CHECK(found["total"] == "1");
+  CHECK(found["looked"] == "2501");
+  CHECK(api.get("/tubes/none/jobs?sort=id").text == "{\"total\":0,\"next\":0,\"jobs\":[]}\n");
+  const Got wrong = api.get("/tubes/a/jobs?sort=id&state=lost");
+  CHECK(wrong.status == 400);
+  CHECK(wrong["parameter"] == "\"state\"");
+}
+
+TEST_CASE("a sorted list of jobs that is denied is a problem") {
+  Api api({role_of_families("worker", "w"), role_of_families("web", "i", {"web.*"})});
+  CHECK(api.get("/tubes/a/jobs?sort=id", {.role = "worker"}).status == 403);
+  CHECK(api.get("/tubes/a/jobs?sort=id", {.role = "web"}).status == 403);
+  CHECK(api.get("/tubes/web.a/jobs?sort=id", {.role = "web"}).status == 200);
+}
+
 TEST_CASE("a list of tubes that is denied is a problem") {
   Api api({role_of_families("worker", "w")});
   CHECK(api.get("/tubes", {.role = "worker"}).status == 403);
@@ -538,12 +569,28 @@ TEST_CASE("a list of tubes over several pages ends where its role loses the verb
 
 TEST_CASE("unknown parameters are problems") {
   Api api;
-  for (const std::string_view target :
-       {"/server?x=1", "/tubes?x=1", "/tubes/a?tube=b", "/tubes/a/jobs?filter=x", "/jobs/1?id=2",
-        "/tubes?limit=0", "/tubes?limit=1001", "/tubes?from=x", "/tubes?from=-1&sort=name",
-        "/tubes?sort=nothing", "/tubes?order=up", "/tubes?limit=0&sort=name",
-        "/tubes?limit=1001&sort=name", "/tubes?from=10000&sort=name", "/tubes?sort=",
-        "/tubes/a/jobs?state=next&from=5", "/tubes/a/jobs?state=lost", "/clients?limit=1001"}) {
+  for (const std::string_view target : {"/server?x=1",
+                                        "/tubes?x=1",
+                                        "/tubes/a?tube=b",
+                                        "/tubes/a/jobs?filter=x",
+                                        "/jobs/1?id=2",
+                                        "/tubes?limit=0",
+                                        "/tubes?limit=1001",
+                                        "/tubes?from=x",
+                                        "/tubes?from=-1&sort=name",
+                                        "/tubes?sort=nothing",
+                                        "/tubes?order=up",
+                                        "/tubes?limit=0&sort=name",
+                                        "/tubes?limit=1001&sort=name",
+                                        "/tubes?from=10000&sort=name",
+                                        "/tubes?sort=",
+                                        "/tubes/a/jobs?state=next&from=5",
+                                        "/tubes/a/jobs?sort=body",
+                                        "/tubes/a/jobs?sort=id&q=",
+                                        "/tubes/a/jobs?sort=id&age_over=x",
+                                        "/tubes/a/jobs?sort=id&filter=x",
+                                        "/tubes/a/jobs?state=lost",
+                                        "/clients?limit=1001"}) {
     CAPTURE(target);
     CHECK(api.get(target).status == 400);
   }

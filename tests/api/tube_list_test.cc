@@ -119,7 +119,7 @@ TEST_CASE("rows that are not on the page are dropped, and counted") {
 
 TEST_CASE("a list ends after the most rows that it reaches") {
   std::vector<Tube> tubes;
-  for (std::uint64_t i = 0; i < TubeList::kMostRows + 50; ++i)
+  for (std::uint64_t i = 0; i < ListWindow::kMostRows + 50; ++i)
     tubes.push_back({fmt::format("t{:05}", i), 0});
   TubeList last = list_of({{"from", "9900"}, {"limit", "1000"}});
   last.add_page(page(tubes, 0));

@@ -529,19 +529,18 @@ test("the server searches bodies and filters jobs, and the page says how many it
   const keys = () => page.locator("#table-jobs tr[data-key]").evaluateAll((rows) =>
     rows.map((each) => Number(each.dataset.key)));
   await becomes("the jobs", count, "100 jobs loaded");
-  // Sorted, only the loaded jobs are in order.
   await page.click("th[data-column=id] button");
-  await becomes("the jobs", count, "100 jobs loaded; sorted: only loaded");
+  await becomes("the jobs", count, "100 of 1,205 jobs loaded; sorted: all");
   await page.fill("[data-search]", "Order 1111 has");
   await becomes("the jobs", count, "1 job found among 1,205, all");
   assert.deepEqual(await keys(), [facts.ready[1111 - 370]]);
   assert.match(hashOf(page), /q=Order\+1111\+has/);
   assert(!await page.isVisible(action("more")));
   await page.fill("[data-search]", "Order");
-  await becomes("the jobs", count, "100 jobs found among 100; more to search; sorted: only found");
+  await becomes("the jobs", count, "100 of 1,204 jobs found among 1,205; sorted: all");
   assert.equal(await page.textContent(action("more")), "Find 100 more");
   await page.click(action("much-more"));
-  await becomes("the jobs", count, "1,100 jobs found among 1,100; more to search; sorted: only found");
+  await becomes("the jobs", count, "1,100 of 1,204 jobs found among 1,205; sorted: all");
   // Several filters, from an address.
   await show(page, "#/tubes/mail?state=ready&pri_below=2&age_below=1d");
   await becomes("the jobs", count, "1 job found among 1,205, all");
@@ -560,6 +559,64 @@ test("the server searches bodies and filters jobs, and the page says how many it
   assert.equal(hashOf(page), "#/tubes/mail?state=ready");
   await show(page, "#/tubes/mail?state=next");
   await becomes("the field", () => page.isDisabled("[data-search]"), true);
+});
+
+test("a column sorts all jobs of the tube, and the page says among how many", async () => {
+  const { name } = await newTube({});
+  for (let i = 0; i < 1300; ++i) await put(name, "x", `?pri=${(i * 7) % 1300}`);
+  const page = await newPage();
+  const shown = () => page.locator("#table-jobs tr[data-key] td[data-column=pri]").first().textContent();
+  const count = () => page.textContent("[data-count]");
+  await open(page, `#/tubes/${name}?state=ready`);
+  await becomes("the jobs", count, "100 jobs loaded");
+  await page.click("th[data-column=pri] button");
+  await becomes("the jobs", count, "100 of 1,300 jobs loaded; sorted: all");
+  await becomes("the greatest priority", shown, "1,299");
+  await page.click("th[data-column=pri] button");
+  await becomes("the least priority", shown, "0");
+  await becomes("the jobs", count, "100 of 1,300 jobs loaded; sorted: all");
+  // The pages of a sorted list follow one another, to its end.
+  await page.click(action("much-more"));
+  await becomes("the jobs", count, "1,100 of 1,300 jobs loaded; sorted: all");
+  await page.click(action("much-more"));
+  await becomes("the jobs", count, "1,300 jobs loaded, all");
+  assert(!await page.isVisible(action("more")));
+  // An order in an address, with a filter; and back to the order of the ids.
+  await show(page, `#/tubes/${name}?state=ready&pri_over=99&sort=pri&order=asc`);
+  await becomes("the jobs", count, "100 of 1,200 jobs found among 1,300; sorted: all");
+  await becomes("the first priority", shown, "100");
+  await page.selectOption(action("sort"), { label: "by id" });
+  await becomes("the jobs", count, "100 jobs found among 115; more to search");
+});
+
+test("an order of very many jobs ends at 10,000 rows, says so, and is not repeated by itself", async () => {
+  const page = await newPage();
+  const pages = new Set();
+  const rows = (from, end) => Array.from({ length: end - from }, (_, i) => ({ id: from + i + 1,
+    state: "ready", pri: 0, age: 0, delay: 0, ttr: 60, "time-left": 0, reserves: 0, timeouts: 0,
+    releases: 0, buries: 0, kicks: 0, bytes: 1 }));
+  await page.route((url) => url.pathname === "/api/v1/tubes/mail/jobs" && url.searchParams.has("sort"),
+    (route) => {
+      const asked = new URL(route.request().url()).searchParams;
+      const from = Number(asked.get("from"));
+      const end = Math.min(from + Number(asked.get("limit")), 10_000);
+      pages.add(from);
+      return route.fulfill({ json: { total: 12_345, next: end % 10_000, jobs: rows(from, end) } });
+    });
+  await open(page, "#/tubes/mail?state=ready&sort=age&order=desc");
+  const count = () => page.textContent("[data-count]");
+  await becomes("the count", count, "100 of 12,345 jobs loaded; sorted: all");
+  assert(await page.isDisabled(action("auto")));
+  assert.equal(await page.locator("label:has([data-action=auto])").textContent(),
+    "Auto: off above 10,000 jobs looked at");
+  for (let i = 1; i < 10; ++i) {
+    await page.click(action("much-more"));
+    await becomes("the count", count, `${i},100 of 12,345 jobs loaded; sorted: all`);
+  }
+  await page.click(action("much-more"));
+  await becomes("the count", count, "10,000 of 12,345 jobs loaded, the most of a sorted list; sorted: all");
+  assert(!await page.isVisible(action("much-more")));
+  assert.equal(pages.size, 11);
 });
 
 test("a search in very many jobs stops, says so, and can be continued", async () => {
@@ -633,9 +690,10 @@ test("back from a job, the list has its place, its rows, its order and its searc
   await until("the middle", async () => (await seen()) && await page.evaluate(() => scrollY) === 20_000);
   const place = await seen();
   const link = page.locator(`${row(place[0])} td[data-column=id] a`);
+  let total = "1,300";
   const isBack = async () => {
     await becomes("the heading", () => title(page), name);
-    await becomes("the jobs", count, "1,100 jobs loaded; sorted: only loaded");
+    await becomes("the jobs", count, `1,100 of ${total} jobs loaded; sorted: all`);
     const [key, top] = await until("a row", seen);
     assert.equal(key, place[0]);
     assert(Math.abs(top - place[1]) <= 1, `${top}, not ${place[1]}`);
@@ -655,10 +713,11 @@ test("back from a job, the list has its place, its rows, its order and its searc
   await toastAfter(page, () => page.click(submit("delete")));
   await page.keyboard.press("Backspace");
   await page.waitForSelector(row(place[0]), { state: "detached" });
-  await becomes("the jobs", count, "1,100 jobs loaded; sorted: only loaded");
+  total = "1,299";
+  await becomes("the jobs", count, `1,100 of ${total} jobs loaded; sorted: all`);
   // The refresh by hand keeps the rows too.
   await page.keyboard.press("r");
-  await becomes("the jobs", count, "1,100 jobs loaded; sorted: only loaded");
+  await becomes("the jobs", count, `1,100 of ${total} jobs loaded; sorted: all`);
   // So does a list of found jobs.
   const all = (await get(`/tubes/${name}/jobs?limit=1`)).jobs[0].id;
   await show(page, `#/tubes/${name}?state=ready&pri_over=0`);

@@ -155,6 +155,12 @@ class Filters(ApiTest):
         self.assertEqual(found("&failures_over=0"), [(5, [])])
         row = self.get(daemon, "/tubes/mail/jobs?q=sure").json["jobs"][0]
         self.assertEqual((row["failures"], row["dead-from"], row["tags"]), (0, "-", "grp:g0"))
+        ordered = self.get(daemon, "/tubes/mail/jobs?sort=bytes&order=desc&limit=2").json
+        self.assertEqual((ordered["total"], ordered["next"]), (5, 2))
+        self.assertEqual([job["id"] for job in ordered["jobs"]], [1, 3])
+        ordered = self.get(daemon, "/tubes/mail/jobs?sort=pri&order=desc&tag=grp:g0").json
+        self.assertEqual((ordered["total"], ordered["looked"], ordered["next"]), (3, 5, 0))
+        self.assertEqual([job["id"] for job in ordered["jobs"]], [5, 3, 1])
         plain = self.get(daemon, "/tubes/mail/jobs").json
         self.assertNotIn("looked", plain)
         self.assertNotIn("failures", plain["jobs"][0])

@@ -49,12 +49,13 @@ class HttpApiPage(DaemonTest):
                               timeout=SECONDS, stdin=subprocess.DEVNULL, capture_output=True,
                               check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        put, jobs, rest = done.stdout.split("\n", 2)
+        put, jobs, ordered, rest = done.stdout.split("\n", 3)
         body, rest = rest[:len("to: ada")], rest[len("to: ada"):]
         kicked, tubes, deleted = rest.splitlines()
         self.assertEqual(json.loads(put), {"result": "INSERTED", "id": 1})
         job = json.loads(jobs)["jobs"][0]
         self.assertEqual((job["id"], job["pri"], job["ttr"], body), (1, 0, 30, "to: ada"))
+        self.assertEqual(json.loads(ordered), {"total": 0, "next": 0, "jobs": []})
         self.assertEqual(json.loads(kicked), {"result": "KICKED", "count": 0})
         self.assertEqual(json.loads(tubes)["tubes"][0]["name"], "mail")
         self.assertEqual(json.loads(deleted), {"result": "DELETED"})

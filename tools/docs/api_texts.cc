@@ -39,7 +39,11 @@ struct Meaning {
 constexpr auto kMeanings = std::to_array<Meaning>({
     {"moveJob", "tube", "The tube that the job goes to."},
     {"listTubes", "from", "The number of the first tube of the page: `next` of the page before."},
-    {"listJobs", "from", "The least id of the page: `next` of the page before."},
+    {"listJobs", "from",
+     "The least id of the page, or its first row in a sorted list: `next` of the page before."},
+    {"listJobs", "sort",
+     "The column by which all these jobs are sorted, and then by id; not with next. failures and "
+     "dead-from need a filter."},
     {"listClients", "from", "The least id of the page: `next` of the page before."},
     {"listJobs", "state", "The state of the jobs; all: any; next: those that are given next."},
     {"listJobs", "q", "Only jobs with this text of at most 200 bytes in their body."},
@@ -111,7 +115,9 @@ constexpr auto kSuccesses = std::to_array<Success>({
     {"getTube", "Tube", "The statistics of the tube."},
     {"getTubeTimes", "Times", "Both times of the jobs of the tube, as counts in buckets."},
     {"listJobs", "Jobs",
-     "A page of jobs. With a filter it may be short, or empty, although more pages follow."},
+     "A page of jobs. With a filter it may be short, or empty, although more pages follow. With "
+     "sort or order it is a page of a list of all these jobs, which has their number and reaches "
+     "10,000 rows far."},
     {"reload", "Reload", "What has changed, and what needs a restart."},
     {"getPolicy", "Policy", "Each key with its value, and where the value is from."},
     {"getJob", "Job", "The statistics of the job."},

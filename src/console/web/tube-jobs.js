@@ -1,4 +1,4 @@
-// The jobs of a tube in one state: pages, search and filters by the server, selection and its
+// The jobs of a tube in one state: pages, search, filters and order by the server, selection and its
 // actions, and the body of the active job next to the table.
 
 import { ApiError, detailOf, get, path } from "./api.js";
@@ -19,11 +19,13 @@ import { VirtualTable, sortSelect, zeroTone } from "./table.js";
 import { toastError } from "./toast.js";
 
 const kStates = ["ready", "reserved", "delayed", "buried", "held", "all", "next"];
+const kUnsorted = { ready: "by id", next: "as given" };
 const kHelp = { next: "The jobs that are given next, in their order." };
 const kPage = 100;
 const kMostPage = 1000;
 const kMostRounds = 50;        // pages may be short or empty; a search stops after so many
-const kMostLooked = 10_000;    // a search that has looked at more jobs is not repeated by itself
+const kMostLooked = 10_000;    // a search or an order of more jobs is not repeated by itself
+const kMostSorted = 10_000;    // a list that the server has sorted reaches this far
 const kRefreshMs = 3000;
 const kLargeBody = 65_536;     // larger bodies are read only on request
 const kBodiesAtOnce = 3;
@@ -56,6 +58,8 @@ export class JobsPanel {
     this.next = 0;
     this.pages = 0;              // loaded by #loadMore
     this.looked = 0;             // at this number of jobs, of a search
+    this.total = null;           // of a list that the server has sorted
+    this.loadedOrder = "";       // by which the rows were requested
     this.bodies = new Bodies();
     this.wantedBodies = [];
     this.reading = 0;
@@ -78,7 +82,7 @@ export class JobsPanel {
       covered: () => this.#coveredHeight(), onActive: (job) => this.#preview(job),
       onSelect: () => this.#selectionChanged(), empty: "Loading." });
     this.table.onRendered = (rows) => this.#wantBodies(rows);
-    this.sorting = sortSelect(this.table, "by the server");
+    this.sorting = sortSelect(this.table, kUnsorted.ready);
     this.auto = h("input", { type: "checkbox", "data-action": "auto", checked: true });
     this.autoText = h("span", null, "Auto");
     this.previewButton = h("button", { type: "button", "data-action": "preview",
@@ -182,6 +186,7 @@ export class JobsPanel {
     }
     this.sorting.set(this.table.sortKey, this.table.order);
     this.#show();
+    if (this.#mustSort()) this.poller.now();
     if (this.place) this.#restoreScroll();
   }
 
@@ -197,6 +202,20 @@ export class JobsPanel {
     return Object.keys(this.filters ?? {}).length > 0;
   }
 
+  // The order that the server is asked for. The jobs that are given next come in their own order,
+  // and the page sorts them.
+  get order() {
+    const { columns, sortKey, order } = this.table;
+    const isSorted = columns.some((each) => each.key === sortKey && each.sort);
+    return isSorted && this.state !== "next" ? { sort: sortKey, order } : {};
+  }
+
+  // The loaded rows are not all, and were requested in another order.
+  #mustSort() {
+    const isAll = this.next === 0 && (this.total ?? 0) <= this.jobs.length;
+    return this.loaded && !isAll && JSON.stringify(this.order) !== this.loadedOrder;
+  }
+
   #openState(state) {
     this.state = state;
     for (const [key, anchor] of Object.entries(this.stateLinks)) {
@@ -205,11 +224,12 @@ export class JobsPanel {
     }
     this.jobs = [];
     this.next = this.looked = 0;
+    this.total = null;
     this.loaded = false;
     this.table.selectAll(false);
     this.table.setColumns(this.#columns(state));
     this.table.setEmptyText(this.searches ? "Searching." : "Loading.");
-    const sorting = sortSelect(this.table, "by the server");
+    const sorting = sortSelect(this.table, kUnsorted[state] ?? kUnsorted.ready);
     this.sorting.element.replaceWith(sorting.element);
     this.sorting = sorting;
     this.poller?.stop();
@@ -225,6 +245,8 @@ export class JobsPanel {
     this.jobs = place.jobs;
     this.next = place.next;
     this.looked = place.looked;
+    this.total = place.total;
+    this.loadedOrder = place.loadedOrder;
     this.bodies = place.bodies;
     this.auto.checked = this.mustReload = place.auto;
     this.loaded = true;
@@ -242,7 +264,8 @@ export class JobsPanel {
   #keepPlace() {
     if (!this.loaded || this.jobs.length === 0) return;
     keepPlace({ tube: this.name, state: this.state, hash: tubeLink(this.name, this.routed),
-      filterKey: this.filterKey, jobs: this.jobs, next: this.next, looked: this.looked, bodies: this.bodies, auto: this.auto.checked,
+      filterKey: this.filterKey, jobs: this.jobs, next: this.next, looked: this.looked, total: this.total,
+      loadedOrder: this.loadedOrder, bodies: this.bodies, auto: this.auto.checked,
       top: this.table.rowAtTop(), active: this.table.activeKey, stats: this.view.stats });
   }
 
@@ -260,26 +283,31 @@ export class JobsPanel {
 
   // --- pages
 
-  // The next jobs from this id on. `progress(looked)` is called after each page.
+  // The next jobs from this id on, or from this row on of a sorted list. `progress(looked)` is called
+  // after each page.
   async #page(from, limit, signal, progress) {
+    const { order } = this;
     const jobs = [];
-    let [next, looked] = [from, 0];
+    let [next, looked, total] = [from, 0, null];
     const most = kMostRounds + Math.ceil(limit / kMostPage);
     for (let round = 0; round < most && jobs.length < limit; ++round) {
       const answer = await get(path`/tubes/${this.name}/jobs`, { state: this.state, from: next,
-        limit: Math.min(kMostPage, limit - jobs.length), ...this.filters }, signal);
+        limit: Math.min(kMostPage, limit - jobs.length), ...this.filters, ...order }, signal);
       jobs.push(...answer.jobs);
-      looked += answer.looked ?? answer.jobs.length;
+      total = answer.total ?? null;
+      if (total === null) looked += answer.looked ?? answer.jobs.length;
+      else looked = answer.looked ?? total;
       next = answer.next;
       if (next === 0) break;
       progress?.(looked);
     }
-    return { jobs, next, looked };
+    return { jobs, next, looked, total, order: JSON.stringify(order) };
   }
 
   // The list is loaded again by itself while that costs little.
   get isLong() {
-    return this.jobs.length > kMostPage || (this.searches && this.looked > kMostLooked);
+    const isWalk = this.searches || this.total !== null;
+    return this.jobs.length > kMostPage || (isWalk && this.looked > kMostLooked);
   }
 
   #showProgress(looked) {
@@ -289,12 +317,12 @@ export class JobsPanel {
 
   async #reload(signal) {
     const isAuto = this.auto.checked && !this.isLong;
-    if (this.loaded && !this.mustReload && !isAuto) return;
+    if (this.loaded && !this.mustReload && !isAuto && !this.#mustSort()) return;
     const { mustReload, pages, loaded } = this;
     this.mustReload = false;
     const limit = Math.max(kPage, this.jobs.length);
     try {
-      const { jobs, next, looked } = await this.#page(0, limit, signal,
+      const { jobs, next, looked, total, order } = await this.#page(0, limit, signal,
         loaded ? null : (count) => this.#showProgress(count));
       if (signal.aborted) return;
       // More rows were loaded in the meantime, or are being loaded, than this answer has.
@@ -302,7 +330,7 @@ export class JobsPanel {
         this.mustReload ||= mustReload;
         return;
       }
-      Object.assign(this, { jobs, next, looked, loaded: true });
+      Object.assign(this, { jobs, next, looked, total, loadedOrder: order, loaded: true });
       this.table.setEmptyText(this.#emptyText());
     } catch (error) {
       if (signal.aborted) return;
@@ -312,6 +340,7 @@ export class JobsPanel {
       this.table.setEmptyText(detailOf(error));
       this.jobs = [];
       this.next = this.looked = 0;
+      this.total = null;
     }
     const present = new Set(this.jobs.map((job) => job.id));
     this.table.pruneSelection((id) => present.has(id));
@@ -327,19 +356,21 @@ export class JobsPanel {
   }
 
   async #loadMore(limit) {
-    if (this.loadingMore) return;
-    const { state, filterKey, looked: before } = this;
+    if (this.loadingMore || this.#mustSort()) return;
+    const { state, filterKey, loadedOrder, looked: before } = this;
     this.loadingMore = true;
     this.more.disabled = this.muchMore.disabled = true;
     try {
-      const isSame = () => state === this.state && filterKey === this.filterKey;
-      const { jobs, next, looked } = await this.#page(this.next, limit, this.controller.signal,
+      const isSame = () => state === this.state && filterKey === this.filterKey
+        && loadedOrder === JSON.stringify(this.order);
+      const { jobs, next, looked, total } = await this.#page(this.next, limit, this.controller.signal,
         (count) => isSame() && this.#showProgress(before + count));
       if (isSame()) {
         const known = new Set(this.jobs.map((job) => job.id));
         this.jobs = [...this.jobs, ...jobs.filter((job) => !known.has(job.id))];
         this.next = next;
-        this.looked = before + looked;
+        this.total = total;
+        this.looked = total === null ? before + looked : looked;
         this.table.setEmptyText(this.#emptyText());
         this.pages += 1;
       }
@@ -381,11 +412,17 @@ export class JobsPanel {
   #countText() {
     if (!this.loaded) return this.searches ? "Searching" : "";
     const count = plural(this.jobs.length, "job");
-    const all = this.searches
-      ? `${count} found among ${number(this.looked)}${this.next ? "; more to search" : ", all"}`
-      : `${count} loaded${this.next ? "" : ", all"}`;
-    const sorted = this.table.sortKey !== "" && this.next !== 0;
-    return sorted ? `${all}; sorted: only ${this.searches ? "found" : "loaded"}` : all;
+    const verb = this.searches ? `found among ${number(this.looked)}` : "loaded";
+    if (this.#mustSort()) return `${count} ${verb}; sorting all`;
+    if (this.total > this.jobs.length) {
+      const end = this.next === 0 && this.total > kMostSorted ? ", the most of a sorted list" : "";
+      return `${number(this.jobs.length)} of ${plural(this.total, "job")} ${verb}${end}; sorted: all`;
+    }
+    // Of the jobs that are given next, the server lists only the first.
+    const isFirst = this.state === "next" && this.jobs.length >= kPage;
+    if (this.next === 0 && !isFirst) return `${count} ${verb}, all`;
+    if (this.searches) return `${count} ${verb}; more to search`;
+    return `${count} ${verb}${isFirst && this.table.sortKey !== "" ? "; sorted: only loaded" : ""}`;
   }
 
   // --- bodies
