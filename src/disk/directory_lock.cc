@@ -36,7 +36,31 @@ Error directory_error(const std::string& path, int error) {
   return error_of(fmt::format("journal directory {}: {}", path, reason()), error);
 }
 
+// Only a file that this call has made is given away: the owner of the directory could have put a
+// link to a file of root in its place.
+os::Descriptor open_lock(int directory, const NewOwner& owner) {
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+  os::Descriptor made(::openat(directory, kLockName, kFlags | O_CREAT | O_EXCL, kFileMode));
+  if (made) give(made.number(), owner);
+  if (made || errno != EEXIST) return made;
+  return os::Descriptor(::openat(directory, kLockName, kFlags));
+}
+
 }  // namespace
+
+NewOwner owner_of_new_files(int directory) {
+  struct stat status {};
+  if (::geteuid() != 0 || ::fstat(directory, &status) != 0 || status.st_uid == 0)
+    return std::nullopt;
+  return FileOwner{.user = status.st_uid, .group = status.st_gid};
+}
+
+void give(int file, const NewOwner& owner) {
+  if (!owner) return;
+  const int error = errno;
+  [[maybe_unused]] const int given = ::fchown(file, owner->user, owner->group);
+  errno = error;
+}
 
 Result<os::Descriptor> open_directory(const std::string& path) {
   os::Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -44,7 +68,7 @@ Result<os::Descriptor> open_directory(const std::string& path) {
   return directory;
 }
 
-Result<os::Descriptor> open_new_directory(const std::string& path) {
+Result<os::Descriptor> open_new_directory(const std::string& path, bool is_part) {
   const bool made = ::mkdir(path.c_str(), kDirectoryMode) == 0;
   if (!made && errno != EEXIST) {
     return Error{
@@ -59,17 +83,19 @@ Result<os::Descriptor> open_new_directory(const std::string& path) {
   if (made) {
     const os::Descriptor parent(
         ::openat(directory->number(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!parent || ::fsync(parent.number()) != 0) return directory_error(path + "/..", errno);
+    if (!parent) return directory_error(path + "/..", errno);
+    if (is_part) give(directory->number(), owner_of_new_files(parent.number()));
+    if (::fsync(parent.number()) != 0) return directory_error(path + "/..", errno);
   }
   return directory;
 }
 
-Result<os::Descriptor> lock_directory(int directory, const std::string& path) {
+Result<os::Descriptor> lock_directory(int directory, const std::string& path,
+                                      const NewOwner& owner) {
   if (::faccessat(directory, ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
     return directory_error(path, errno);
   }
-  os::Descriptor file(
-      ::openat(directory, kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+  os::Descriptor file = open_lock(directory, owner);
   if (!file) {
     const int error = errno;
     return error_of(fmt::format("journal directory {}: cannot open its file {}: {}", path,

@@ -4,6 +4,7 @@
 // An error is one line that names the directory; Error::Kind::denied means missing permissions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,13 +19,29 @@ inline constexpr const char* kLockName = "lock";
 inline constexpr mode_t kFileMode = 0600;
 inline constexpr mode_t kDirectoryMode = 0750;
 
+// The user that owns new files in a directory. No value: the user of the process.
+struct FileOwner {
+  uid_t user = 0;
+  gid_t group = 0;
+};
+using NewOwner = std::optional<FileOwner>;
+
+// Returns the owner of the directory if the process runs as root and the directory belongs to
+// another user: that user could not open files that belong to root.
+NewOwner owner_of_new_files(int directory);
+// Gives a new file or directory to the owner. A root that may not do that keeps it.
+void give(int file, const NewOwner& owner);
+
 Result<os::Descriptor> open_directory(const std::string& path);
 // Creates the directory if it does not exist, and syncs its parent. Fails if it is not empty.
-Result<os::Descriptor> open_new_directory(const std::string& path);
+// `is_part`: a directory made by root belongs to the owner of its parent.
+Result<os::Descriptor> open_new_directory(const std::string& path, bool is_part);
 
 // Locks the directory until the process closes any descriptor of the file `lock`. The directory
-// must be readable and writable. The error names the process that holds the lock.
-Result<os::Descriptor> lock_directory(int directory, const std::string& path);
+// must be readable and writable. A new file `lock` is given to `owner`. The error names the process
+// that holds the lock.
+Result<os::Descriptor> lock_directory(int directory, const std::string& path,
+                                      const NewOwner& owner);
 
 // Returns the note in the file `lock`, at most 64 bytes.
 std::string read_note(const os::Descriptor& lock);

@@ -98,6 +98,8 @@ Result<void> DirectoryTree::store(const std::string& name, std::string_view cont
   const os::Descriptor file(
       ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kFileMode));
   if (!file) return as_result(failure("creation of " + unfinished));
+  if (const auto folder = open_directory(path_of(folder_of(name))))
+    give(file.number(), owner_of_new_files(folder->number()));
   TRY(as_result(write_all(file.number(), unfinished, 0, {&contents, 1})));
   TRY(as_result(sync_new_file(file.number(), unfinished)));
   TRY(step());

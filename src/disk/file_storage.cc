@@ -3,10 +3,10 @@
 // Blocking operations are for start-up and tools. A background operation is a request: a thread of
 // libuv's pool calls its `work`, then the loop's thread calls its `finish` with the result. The
 // pool thread uses only the arguments of the operation, the descriptor and path of its file, and
-// the immutable members directory_ and path_; never the state of the storage. It also reads the
-// bytes of a write, which their owner keeps unchanged until the completion. When a completion is
-// called, its operation is no longer pending: it may close the file, start operations or destroy
-// the storage.
+// the immutable members directory_, path_ and new_owner_; never the state of the storage. It also
+// reads the bytes of a write, which their owner keeps unchanged until the completion. When a
+// completion is called, its operation is no longer pending: it may close the file, start operations
+// or destroy the storage.
 //
 // Which sync covers which write
 //
@@ -109,17 +109,21 @@ Result<std::unique_ptr<FileStorage>> FileStorage::open(loop::Loop& loop,
                                                        const std::string& directory, Mode mode) {
   std::string path = directory;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  auto opened = TRY(mode == Mode::create ? open_new_directory(path) : open_directory(path));
+  const bool creates = mode == Mode::create || mode == Mode::create_part;
+  auto opened =
+      TRY(creates ? open_new_directory(path, mode == Mode::create_part) : open_directory(path));
+  const NewOwner owner = mode == Mode::create ? NewOwner() : owner_of_new_files(opened.number());
   os::Descriptor lock;
   if (mode != Mode::read_only) {
     std::signal(SIGXFSZ, SIG_IGN);
-    lock = TRY(lock_directory(opened.number(), path));
+    lock = TRY(lock_directory(opened.number(), path, owner));
   }
   const std::string last_owner = mode == Mode::owner ? read_note(lock) : std::string();
-  if (mode == Mode::create) write_note(lock, kCopyNote);
+  if (creates) write_note(lock, kCopyNote);
   std::unique_ptr<FileStorage> storage(
       new FileStorage(loop, std::move(path), std::move(opened), std::move(lock), mode));
   storage->last_owner_ = last_owner;
+  storage->new_owner_ = owner;
   return storage;
 }
 
@@ -287,6 +291,9 @@ Result<void> FileStorage::move(const std::string& from, const std::string& to) {
   if (slash != std::string::npos) {
     assert_writable(folder);
     if (::mkdirat(directory_.number(), folder.c_str(), kDirectoryMode) == 0) {
+      const os::Descriptor made(::openat(directory_.number(), folder.c_str(),
+                                         O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+      if (made) give(made.number(), new_owner_);
       // The folder must be durable before a file is moved into it.
       if (Outcome outcome = sync_directory(); !outcome.ok()) return as_result(std::move(outcome));
     } else if (errno != EEXIST) {
@@ -335,6 +342,7 @@ Outcome FileStorage::fill_file(const std::string& name, std::string_view head, s
   made = os::Descriptor(::openat(directory_.number(), name.c_str(),
                                  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
   if (!made) return failure("creation of " + path);
+  give(made.number(), new_owner_);
   if (Outcome outcome = write_all(made.number(), path, 0, {&head, 1}); !outcome.ok()) {
     return outcome;
   }

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "disk/directory_lock.h"
 #include "journal/storage.h"
 #include "loop/loop.h"
 #include "os/descriptor.h"
@@ -34,10 +35,13 @@ namespace tubed::disk {
 class FileStorage final : public journal::Storage {
  public:
   enum class Mode : std::uint8_t {
-    owner,      // an existing directory; locked until the storage is destroyed
-    create,     // a directory that is empty or does not exist yet; locked as well
-    read_only,  // not locked; operations that change something are bugs
+    owner,        // an existing directory; locked until the storage is destroyed
+    create,       // a directory that is empty or does not exist yet; locked as well
+    create_part,  // the same, within the directory of a journal or of a node
+    read_only,    // not locked; operations that change something are bugs
   };
+  // If root opens a directory of another user, its new files belong to that user, who could not
+  // open them otherwise; but not those of `create`.
 
   // Opens the directory. The error is one line that names the directory and the reason, or the
   // process that has locked it. Makes the process ignore SIGXFSZ: exceeding its limit on file sizes
@@ -49,7 +53,8 @@ class FileStorage final : public journal::Storage {
 
   // The note in the file `lock` about the last owner; only for Mode::owner.
   //
-  // True if Mode::create made the directory and no owner has called record_boot() since.
+  // True if Mode::create or create_part made the directory, and no owner has called record_boot()
+  // since.
   bool is_copy() const;
   // True if no owner has called record_boot() since the machine was started, or if that is unknown:
   // bytes that were written but not synced may be lost.
@@ -137,6 +142,7 @@ class FileStorage final : public journal::Storage {
   const std::string path_;
   const os::Descriptor directory_;
   const os::Descriptor lock_;  // empty: read_only
+  NewOwner new_owner_;         // set once, by open()
   const Mode mode_;
   std::string last_owner_;  // the contents of the file `lock` when it was locked
   // Threads of the pool hold references to elements, so the elements must not move.

@@ -155,7 +155,8 @@ Result<Founded> found_in(const std::string& directory, const cluster::MemberAddr
     TRY(journal->close());
   }
   TRY(DirectoryTree(directory).remove(kClusterFolder));  // left by an interrupted bootstrap
-  auto storage = TRY(FileStorage::open(loop, cluster_part(directory), FileStorage::Mode::create));
+  auto storage =
+      TRY(FileStorage::open(loop, cluster_part(directory), FileStorage::Mode::create_part));
   cluster::RaftLogOptions log;
   log.cluster = founded.cluster;
   const Member self{.id = founded.node,

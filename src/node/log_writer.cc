@@ -11,7 +11,7 @@ LogWriter::~LogWriter() {
 }
 
 Result<void> LogWriter::open(cluster::Index first) {
-  storage_ = TRY(disk::FileStorage::open(loop_, directory_, disk::FileStorage::Mode::create));
+  storage_ = TRY(disk::FileStorage::open(loop_, directory_, disk::FileStorage::Mode::create_part));
   log_ = TRY(cluster::RaftLog::open(*storage_, *this, options_));
   return log_->reset(first - 1);
 }

@@ -181,7 +181,7 @@ Result<FetchedState> StateFetch::Receiver::fetch() {
   state.cluster = options_.hello.cluster;
   {
     auto storage = TRY(FileStorage::open(*loop_, options_.directory + "/" + kFetchFolder,
-                                         FileStorage::Mode::create));
+                                         FileStorage::Mode::create_part));
     state.bytes = TRY(receive_files(*storage));
     state.position = TRY(read_journal(*storage));
   }

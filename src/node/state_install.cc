@@ -35,7 +35,8 @@ bool is_segment(std::string_view name) {
 // Keeps other processes from using the directory until the result is destroyed.
 Result<os::Descriptor> lock(const std::string& directory) {
   auto opened = TRY(disk::open_directory(directory));
-  return disk::lock_directory(opened.number(), directory);
+  return disk::lock_directory(opened.number(), directory,
+                              disk::owner_of_new_files(opened.number()));
 }
 
 // Returns the current state of the node. Nothing: it has no state.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The import of a beanstalkd directory, with files written by Debian's beanstalkd 1.12."""
 
+import os
 import pathlib
 import shutil
 import unittest
@@ -69,6 +70,15 @@ class Import(DaemonTest):
                 after = {path.name: path.read_bytes()
                          for path in (directory / "imported").glob("binlog.*")}
                 self.assertEqual(after, before)
+
+    def test_a_folder_that_root_makes_belongs_to_the_owner_of_the_directory(self):
+        if os.geteuid() != 0:
+            self.skipTest("not root")
+        directory = self.directory_of(BINLOGS / "states")
+        shutil.chown(directory, "nobody", "nogroup")
+        self.end(self.start("-b", str(directory)))
+        status, owner = (directory / "imported").stat(), directory.stat()
+        self.assertEqual((status.st_uid, status.st_gid), (owner.st_uid, owner.st_gid))
 
     def test_a_damaged_binlog_is_refused_and_stays(self):
         directory = self.directory_of(BINLOGS / "states")

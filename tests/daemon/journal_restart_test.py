@@ -316,6 +316,28 @@ class Refused(Journaled):
         self.assertIn("chown", line)
         self.assertNotIn("--salvage", line)
 
+    def test_files_that_root_makes_belong_to_the_owner_of_the_directory(self):
+        if os.geteuid() != 0:
+            self.skipTest("not root")
+        self.directory.chmod(0o755)
+        shutil.chown(self.journal, "nobody", "nogroup")
+        for _ in range(2):  # at the first start and over a restart
+            daemon, client = self.serve("--http-listen", "127.0.0.1:0", "--http-api", "read")
+            client.put(b"x")
+            self.end(daemon)
+        copy = self.directory / "copy"
+        self.assertEqual(run("-b", str(self.journal), "--salvage", str(copy))[0], 0)
+        owner = self.journal.stat()
+        for path in self.journal.iterdir():
+            with self.subTest(file=path.name):
+                status = path.stat()
+                self.assertEqual((status.st_uid, status.st_gid), (owner.st_uid, owner.st_gid))
+        self.assertEqual(sorted(path.name for path in self.journal.iterdir())[0], "history")
+        # A copy belongs to the user that has asked for it.
+        self.assertEqual({path.stat().st_uid for path in (copy, *copy.iterdir())}, {0})
+        _, client = self.serve("-u", "nobody")
+        self.assertEqual(client.stats()["current-jobs-ready"], 2)
+
     def test_a_directory_that_tubed_uses(self):
         daemon, client = self.serve()
         client.put(b"x")
