@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 
@@ -155,7 +156,14 @@ Result<os::Descriptor> connect_local(const Address& address, Duration limit) {
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
   std::memcpy(local.sun_path, address.host.c_str(), address.host.size() + 1);
-  return connect_one(address, reinterpret_cast<const sockaddr*>(&local), sizeof local, limit);
+  std::size_t size = sizeof local;
+  if (address.host.starts_with('@')) {
+    // An abstract socket, whose name has no end but that of the address [unix(7)].
+    local.sun_path[0] = '\0';
+    size = offsetof(sockaddr_un, sun_path) + address.host.size();
+  }
+  return connect_one(address, reinterpret_cast<const sockaddr*>(&local),
+                     static_cast<socklen_t>(size), limit);
 }
 
 struct FreeAddresses {

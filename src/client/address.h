@@ -33,7 +33,7 @@ std::string to_string(const Address& address);
 // The host as it was written, for which the server's certificate must be valid.
 std::string host_name(const Address& address);
 
-// Parses HOST, HOST:PORT, [IPV6], [IPV6]:PORT, unix:PATH or an absolute path; also
+// Parses HOST, HOST:PORT, [IPV6], [IPV6]:PORT, unix:PATH, unix:@ABSTRACT or an absolute path; also
 // beanstalk://HOST:PORT or, with TLS, beanstalks://HOST:PORT, where the port is optional.
 Result<Address> parse_address(std::string_view text);
 

@@ -245,6 +245,13 @@ Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backl
 
 Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, int backlog) {
   const std::string name = "unix:" + path;
+  // Neither a mode nor a group would limit who may connect.
+  if (path.starts_with('@')) {
+    return Error{fmt::format(
+        "{}: no abstract socket is opened, because every local user could connect to it; give a "
+        "path, as in unix:./{}, or let systemd pass it on with ListenStream={}",
+        name, path, path)};
+  }
   SocketAddress address;
   if (!unix_address(path, address)) return Error{name + ": the path is too long"};
   struct stat there {};

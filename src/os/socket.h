@@ -107,7 +107,8 @@ bool may_open_tcp();
 // Listens on a numeric address. Port 0 is any free port. An IPv6 socket accepts no IPv4
 // connections. `backlog` is passed to listen(2).
 Result<Socket> listen_tcp(const std::string& host, std::uint16_t port, int backlog);
-// Listens on a unix socket. Replaces a socket that no process serves, but no other file.
+// Listens on a unix socket. Replaces a socket that no process serves, but no other file. Refuses an
+// abstract socket, "@name".
 Result<Socket> listen_unix(const std::string& path, const UnixAccess& access, int backlog);
 // Gives the socket at `path` its group, and its mode if that differs. Fails without a change if
 // another file has taken its place. Part of listen_unix(); separate for tests.

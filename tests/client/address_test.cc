@@ -18,6 +18,7 @@ TEST_CASE("addresses are parsed, and written in the same form") {
   CHECK(shown("[fe80::1]") == "[fe80::1]:11300");
   CHECK(shown("unix:/run/tubed.sock") == "unix:/run/tubed.sock");
   CHECK(shown("unix:here") == "unix:here");
+  CHECK(shown("unix:@tubed") == "unix:@tubed");
   CHECK(shown("/run/tubed.sock") == "unix:/run/tubed.sock");
   CHECK(shown("beanstalk://10.1.2.3") == "10.1.2.3:11300");
   CHECK(shown("beanstalk://[::1]:5") == "[::1]:5");

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -161,6 +162,20 @@ TEST_CASE("a reply sent before the server closed is received, although a send fa
   const auto next = client->ask("stats");
   REQUIRE_FALSE(next);
   CHECK(next.error().message.find("cannot send") == 0);
+}
+
+// A server listens there if systemd has passed the socket on.
+TEST_CASE("an abstract socket is connected to by its name") {
+  const std::string name = fmt::format("tubed-abstract-test-{}", ::getpid());
+  const os::Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  name.copy(local.sun_path + 1, sizeof local.sun_path - 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  REQUIRE(::bind(listener.number(), reinterpret_cast<sockaddr*>(&local), size) == 0);
+  CHECK_FALSE(Connection::open({.address = parse_address("unix:@" + name).value()}));
+  REQUIRE(::listen(listener.number(), 1) == 0);
+  CHECK(Connection::open({.address = parse_address("unix:@" + name).value()}));
 }
 
 // Other threads block the signal, so only the waiting thread gets it.

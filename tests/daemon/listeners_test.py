@@ -116,6 +116,11 @@ class Listeners(DaemonTest):
         self.assertEqual(daemon.end(), 0)
         self.assertFalse(self.path.exists())
 
+    def test_an_abstract_socket_is_refused_with_a_hint(self):
+        self.check_refused("unix:@tubed", "unix:@tubed: no abstract socket is opened", "unix:./@tubed",
+                           "ListenStream=@tubed")
+        self.check_serves(self.start(listen=f"unix:{self.directory}/@tubed"))
+
     def test_two_daemons_on_one_port(self):
         daemon = self.start()
         self.check_refused(daemon.addresses[0], daemon.addresses[0], "in use")
