@@ -149,3 +149,28 @@ def pictures(full):
     for number in range(36):
         filler.put(f"tenant-{number + 1:02}", many(3 + 7 * (number % 5)), delay=900)
     return {}
+
+
+def still(full):
+    """Makes a few tubes on a server in test mode, the same in each run."""
+    filler = Filler(full.daemon.addresses[0])
+    full.clients.append(filler.client)
+    filler.ask("use mail", "USING")  # removes the tube `default`
+    filler.ask("watch mail", "WATCHING")
+    filler.ask("ignore default", "WATCHING")
+    buried = filler.put("mail", many(12), pri=500)
+    filler.ask("test-advance 4000", "ADVANCED")
+    filler.bury(buried, pri=500)
+    held = filler.put("mail", many(4, 20), ttr=7200)
+    filler.ask("test-advance 600", "ADVANCED")
+    filler.hold(held)
+    filler.put("mail", many(230, 30))
+    filler.put("mail", [b"urgent"], pri=1)
+    filler.put("mail", many(40, 300), delay=5400)
+    filler.put("reports", many(75))
+    filler.ask("pause-tube reports 3600", "PAUSED")
+    filler.ask("test-advance 300", "ADVANCED")
+    for number in range(8):
+        filler.put(f"tenant-{number + 1}", many(3 + 7 * (number % 5)))
+    filler.ask("test-advance 45", "ADVANCED")
+    return {}

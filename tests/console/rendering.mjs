@@ -2,16 +2,16 @@
 // pictures in tests/console/rendering/. Run by run_console.py; with `--out DIRECTORY` it writes these
 // pictures instead, to be looked at before they are stored.
 //
-// Another font may draw the same text a little differently, so the comparison is of cells of 8 by 8
-// pixels: how much of a cell is drawn, and how many cells differ much. The last test plants faults
-// that a reader would see, and other fonts: these change 3 % of the cells, and the faults 13 % or
-// more.
+// Another font may draw the same text a little differently (compare.mjs). The last test plants
+// faults that a reader would see, and other fonts: these change 3 % of the cells, and the faults 13 %
+// or more.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { difference } from "./compare.mjs";
 import { newPage, options, runTests, test } from "./lib.mjs";
 
 const kHere = dirname(fileURLToPath(import.meta.url));
@@ -28,48 +28,6 @@ async function render(page, svg) {
   const image = page.locator("img");
   assert(await image.evaluate((element) => element.decode().then(() => element.naturalWidth > 0)));
   return image.screenshot();
-}
-
-// The share of the cells with something drawn, in either picture, that differ much.
-async function difference(page, one, other) {
-  return page.evaluate(async ([first, second]) => {
-    const kCell = 8;
-    const kMuch = 0.25;
-    const read = async (base64) => {
-      const blob = await (await fetch(`data:image/png;base64,${base64}`)).blob();
-      const bitmap = await createImageBitmap(blob);
-      const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
-      context.drawImage(bitmap, 0, 0);
-      const { data } = context.getImageData(0, 0, bitmap.width, bitmap.height);
-      return { width: bitmap.width, height: bitmap.height, data };
-    };
-    // How much of each cell is not the background, which the first pixels inside the corner have.
-    const cellsOf = ({ width, height, data }) => {
-      const corner = 4 * (10 * width + 10);
-      const columns = Math.ceil(width / kCell);
-      const cells = new Float64Array(columns * Math.ceil(height / kCell));
-      for (let y = 0; y < height; ++y) {
-        for (let x = 0; x < width; ++x) {
-          const at = 4 * (y * width + x);
-          let ink = 0;
-          for (let i = 0; i < 3; ++i) ink = Math.max(ink, Math.abs(data[at + i] - data[corner + i]));
-          cells[Math.floor(y / kCell) * columns + Math.floor(x / kCell)] += ink / 255 / kCell / kCell;
-        }
-      }
-      return cells;
-    };
-    const [a, b] = [await read(first), await read(second)];
-    if (a.width !== b.width || a.height !== b.height) return 1;
-    const [left, right] = [cellsOf(a), cellsOf(b)];
-    let [drawn, different] = [0, 0];
-    for (let i = 0; i < left.length; ++i) {
-      const most = Math.max(left[i], right[i]);
-      if (most < 0.05) continue;
-      drawn += 1;
-      if (Math.abs(left[i] - right[i]) > kMuch * most + 0.05) different += 1;
-    }
-    return different / drawn;
-  }, [one.toString("base64"), other.toString("base64")]);
 }
 
 for (const name of kNames) {

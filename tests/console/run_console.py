@@ -5,6 +5,7 @@
   run_console.py --npm-dir … tests/console/actions.mjs --only 'keyboard'
   run_console.py --npm-dir … --fill empty tests/console/tasks.mjs
   run_console.py --npm-dir … --fill pictures tests/console/pictures.mjs --out docs/pictures
+  run_console.py --npm-dir … --fill still tests/console/looks.mjs --out tests/console/looks
 
 The server under test is $TUBED_PROGRAM, as for the tests of tests/daemon. By default it serves 10,000
 tubes and 100,000 jobs, among them hostile names and bodies; two small servers differ in http.auth and
@@ -66,12 +67,16 @@ tokens = ["mailer"]
 class Full:
     """The server with all tubes, which can be killed and restarted at the same addresses."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, is_still):
         journal = directory / "journal"
         journal.mkdir()
-        self.flags = ["--http-api", "full", "--journal-directory", str(journal),
-                      "--limits-job-bytes", str(fill.MAX_JOB_BYTES),
-                      "--http-max-tubes", str(2 * fill.TUBES)]
+        self.flags = ["--http-api", "full"]
+        if is_still:  # its clock is moved by command
+            self.flags += ["--test-mode", "--no-stdin", "--log-level", "info"]
+        else:
+            self.flags += ["--journal-directory", str(journal),
+                           "--limits-job-bytes", str(fill.MAX_JOB_BYTES),
+                           "--http-max-tubes", str(2 * fill.TUBES)]
         self.clients = []
         self.daemon = self.serve("127.0.0.1:0", "127.0.0.1:0")
 
@@ -146,7 +151,7 @@ def run(options, arguments):
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory(prefix="tubed-console-", ignore_cleanup_errors=True)))
-        full = Full(directory)
+        full = Full(directory, options.fill == "still")
         stack.callback(lambda: full.daemon.end())  # the latest daemon
         facts = getattr(fill, options.fill)(full)
         small = {}
@@ -186,8 +191,9 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--npm-dir", type=pathlib.Path, required=True,
                         help="where npm packages are installed")
-    parser.add_argument("--fill", choices=["crowd", "empty", "pictures"], default="crowd",
-                        help="what the server has: 10,000 tubes, nothing, or the tubes of the pictures")
+    parser.add_argument("--fill", choices=["crowd", "empty", "pictures", "still"], default="crowd",
+                        help="what the server has: 10,000 tubes, nothing, the tubes of the pictures, or "
+                             "a few tubes whose clock stands still")
     parser.add_argument("--install", action="store_true", help="only install the npm packages")
     parser.add_argument("script", type=pathlib.Path, nargs="?")
     options, arguments = parser.parse_known_args()
