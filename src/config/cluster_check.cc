@@ -3,8 +3,9 @@
 // the order of their rows: by itself each, then against the addresses of clients and HTTP. Last
 // come the bounds that are narrower in a cluster.
 //
-// Nodes neither authenticate nor encrypt. So an address that machines of the Internet may reach
-// needs cluster.insecure; 0.0.0.0 and [::] are such addresses too.
+// An address that other machines can reach needs a secret, because without one each of them could
+// act as a node. Nodes do not encrypt, so an address that machines of the Internet may reach, such
+// as 0.0.0.0 and [::], needs cluster.insecure, which also replaces the secret.
 #include "config/cluster_check.h"
 
 #include <algorithm>
@@ -66,10 +67,19 @@ Result<void> check_reachable(const Listen& address, const std::string& place,
 
 Result<void> check_exposure(const Listen& address, const Settings& settings,
                             const std::string& place) {
-  if (is_private(address) || settings.cluster.insecure == ClusterInsecure::yes) return {};
-  return mistake(place, fmt::format("{} is neither loopback nor private, and nodes neither "
-                                    "authenticate nor encrypt; to allow it, set "
-                                    "cluster.insecure = \"yes\"",
+  const ClusterSettings& cluster = settings.cluster;
+  if (cluster.insecure == ClusterInsecure::yes) return {};
+  if (!is_local(address) && cluster.secret_file.empty()) {
+    return mistake(
+        place, fmt::format("other machines can connect to {}, and without a secret each of them "
+                           "can read and change all jobs: make a secret with tubectl cluster "
+                           "secret and set cluster.secret_file on all nodes; to do without, set "
+                           "cluster.insecure = \"yes\"",
+                           to_string(address)));
+  }
+  if (is_private(address)) return {};
+  return mistake(place, fmt::format("{} is neither loopback nor private, and nodes do not encrypt; "
+                                    "to allow it, set cluster.insecure = \"yes\"",
                                     to_string(address)));
 }
 
@@ -110,14 +120,15 @@ Result<void> check_addresses(const Settings& settings, const Places& places) {
   if (cluster.address.empty()) {
     TRY(check_reachable(*cluster.listen, place,
                         "; set cluster.address to what the other nodes connect to"));
+    TRY(check_exposure(*cluster.listen, settings, place));
   } else {
     const std::string where = places.key("cluster.address");
     const Listen address = TRY(parse_listen(cluster.address, kDefaultClusterPort));
     TRY(tcp(address, where));
     TRY(check_reachable(address, where, ""));
+    TRY(check_exposure(*cluster.listen, settings, place));
     TRY(check_exposure(address, settings, where));
   }
-  TRY(check_exposure(*cluster.listen, settings, place));
   return check_not_taken(*cluster.listen, settings, places, "cluster.listen");
 }
 
@@ -132,6 +143,14 @@ Result<void> check_admin(const Settings& settings, const Places& places) {
 }
 
 }  // namespace
+
+bool lacks_secret(const ClusterSettings& cluster) {
+  if (!cluster.enabled() || !cluster.secret_file.empty() ||
+      cluster.insecure == ClusterInsecure::yes)
+    return false;
+  const auto address = parse_listen(cluster.address, kDefaultClusterPort);
+  return (cluster.listen && !is_local(*cluster.listen)) || (address && !is_local(*address));
+}
 
 Result<void> refuse_cluster(const CommandLine& line, const Settings& settings,
                             const Places& places) {

@@ -15,6 +15,10 @@ namespace tubed::config {
 Result<void> refuse_cluster(const CommandLine& line, const Settings& settings,
                             const Places& places);
 
+// True if other machines can connect to the node, which has no secret and no permission to do
+// without one. O(1).
+bool lacks_secret(const ClusterSettings& cluster);
+
 // The error names the first mistake. Precondition: `settings.listeners` is complete.
 Result<void> check_cluster(const CommandLine& line, const Settings& settings, const Places& places);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/cluster_check.h"
 #include "config/table.h"
 
 namespace tubed {
@@ -21,6 +22,12 @@ ReloadPlan plan_reload(const Settings& current, const Settings& fresh) {
     plan.next.queue.job_bytes = current.queue.job_bytes;
     std::erase(plan.changed, "limits.job_bytes");
     plan.needs_restart.emplace_back("limits.job_bytes");
+  }
+  // So does the end of the secret: the node keeps the address that needs it.
+  if (config::lacks_secret(plan.next.cluster) && !config::lacks_secret(current.cluster)) {
+    plan.next.cluster.secret_file = current.cluster.secret_file;
+    std::erase(plan.changed, "cluster.secret_file");
+    plan.needs_restart.emplace_back("cluster.secret_file");
   }
   if (fresh.policies != current.policies) {
     plan.next.policies = fresh.policies;

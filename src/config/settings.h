@@ -66,7 +66,7 @@ struct ClusterSettings {
   Duration hold_grace{};         // of reservations after a change of the leader
   std::uint64_t log_size = 0;    // bytes of the raft log
   std::uint64_t fetch_rate = 0;  // bytes per second that a node sends of its state; 0: by the links
-  ClusterInsecure insecure{};    // serve other nodes also on addresses that are not private
+  ClusterInsecure insecure{};    // without a secret, or on public addresses
 
   bool enabled() const { return !name.empty(); }
 };

@@ -375,8 +375,9 @@ constexpr auto kSettings = std::to_array<Setting>({
          .reloadable = false,
          .takes_empty_flag = false,
          .doc = "Listen for the other nodes at HOST:PORT or [HOST]:PORT. A host is numeric; the "
-                "default port is 11302. Nodes do not encrypt and, without cluster.secret_file, do "
-                "not authenticate, so only nodes may be able to reach this address."}),
+                "default port is 11302. An address other than loopback needs cluster.secret_file "
+                "or cluster.insecure. Nodes do not encrypt, so use a network that only machines "
+                "you trust can read."}),
     row<&Settings::cluster, &ClusterSettings::address>(
         {.key = "cluster.address",
          .type = {.kind = Kind::address, .port = kDefaultClusterPort, .may_be_empty = true},
@@ -395,7 +396,8 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "the cluster; all nodes need the same. Each line has a secret as tubectl cluster "
                 "secret prints it: one or, while the secret is changed, two. A node proves the "
                 "first and accepts both. Only the user of the server may be able to read the "
-                "file, unless it is a credential of systemd. Empty: nodes do not authenticate."}),
+                "file, unless it is a credential of systemd. Empty: nodes do not authenticate, "
+                "which is allowed on loopback addresses, and with cluster.insecure on others."}),
     row<&Settings::cluster, &ClusterSettings::admin>(
         {.key = "cluster.admin",
          .type = {.kind = Kind::address, .may_be_empty = true},
@@ -455,9 +457,10 @@ constexpr auto kSettings = std::to_array<Setting>({
          .type = choice(kClusterInsecure),
          .default_number = static_cast<std::int64_t>(ClusterInsecure::no),
          .reloadable = false,
-         .doc = "With yes, cluster.listen and cluster.address may be neither loopback nor private. "
-                "Without cluster.secret_file, each machine that can connect to such an address "
-                "can read and change all jobs; with it, each machine on the way can read them."}),
+         .doc = "With yes, cluster.listen and cluster.address may be any addresses, also without "
+                "cluster.secret_file: then each machine that can connect to them can read and "
+                "change all jobs. With a secret, private addresses need no permission, and on "
+                "other addresses each machine on the way can read the jobs."}),
 });
 
 // The flags that are not settings.

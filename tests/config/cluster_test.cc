@@ -1,4 +1,6 @@
 // The checks of the settings of a node of a cluster, and the flags of its tasks.
+#include <array>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -28,6 +30,7 @@ TEST_CASE("a node has a name and an address, and the rest has defaults") {
   CHECK(cluster.log_size == 1U << 30);
   CHECK(cluster.fetch_rate == 0);
   CHECK(cluster.insecure == ClusterInsecure::no);
+  CHECK(cluster.secret_file.empty());
   CHECK_FALSE(Settings().cluster.enabled());
 }
 
@@ -161,7 +164,7 @@ TEST_CASE("nodes connect by TCP to one numeric address with a port") {
         "tubed.toml:6: cluster.address: 0.0.0.0:1 is the address of no node");
   CHECK(load_error(node("address = \"[::]:1\"")) ==
         "tubed.toml:6: cluster.address: [::]:1 is the address of no node");
-  CHECK(load_error(node("address = \"10.0.0.1:0\"")) ==
+  CHECK(load_error(node("address = \"10.0.0.1:0\"\ninsecure = \"yes\"")) ==
         "tubed.toml:6: cluster.address: 10.0.0.1:0 has no port");
   for (const auto* wildcard : {"0.0.0.0:1", "[::]:1", "[::ffff:0.0.0.0]:1"}) {
     CAPTURE(wildcard);
@@ -178,33 +181,81 @@ TEST_CASE("nodes connect by TCP to one numeric address with a port") {
   CHECK(load(node("address = \"[0:0::1]:0002\"")).value().cluster.address == "[::1]:2");
 }
 
-TEST_CASE("addresses that are not private need cluster.insecure") {
-  for (const auto* private_one :
-       {"127.0.0.1:1", "127.255.255.255:1", "10.0.0.0:1", "10.255.255.255:1", "172.16.0.0:1",
-        "172.31.255.255:1", "192.168.0.1:1", "169.254.9.9:1", "100.64.0.0:1", "100.127.255.255:1",
-        "[::1]:1", "[fc00::]:1", "[fdff:ffff::1]:1", "[fe80::1]:1", "[febf::1]:1",
-        "[::ffff:10.0.0.1]:1"}) {
-    CAPTURE(private_one);
-    CHECK(load_error(node("", private_one)).empty());
-    CHECK(load_error(node(fmt::format("address = \"{}\"", private_one))).empty());
+constexpr auto kPrivate = std::to_array<std::string_view>(
+    {"10.0.0.0:1", "10.255.255.255:1", "172.16.0.0:1", "172.31.255.255:1", "192.168.0.1:1",
+     "169.254.9.9:1", "100.64.0.0:1", "100.127.255.255:1", "[fc00::]:1", "[fdff:ffff::1]:1",
+     "[fe80::1]:1", "[febf::1]:1", "[::ffff:10.0.0.1]:1"});
+constexpr auto kPublic = std::to_array<std::string_view>(
+    {"9.255.255.255:1", "11.0.0.0:1", "172.15.255.255:1", "172.32.0.0:1", "192.167.255.255:1",
+     "192.169.0.0:1", "169.253.0.1:1", "169.255.0.0:1", "100.63.255.255:1", "100.128.0.0:1",
+     "126.255.255.255:1", "128.0.0.1:1", "[::2]:1", "[fbff::1]:1", "[fe00::1]:1", "[fec0::1]:1",
+     "[2001:db8::1]:1", "[::ffff:9.9.9.9]:1"});
+constexpr std::string_view kInsecure = "insecure = \"yes\"\n";
+constexpr std::string_view kSecret = "secret_file = \"/s\"\n";
+
+std::string address_line(std::string_view address) {
+  return fmt::format("address = \"{}\"\n", address);
+}
+
+std::string needs_secret(std::string_view address) {
+  return fmt::format(
+      "other machines can connect to {}, and without a secret each of them can read and change all "
+      "jobs: make a secret with tubectl cluster secret and set cluster.secret_file on all nodes; "
+      "to "
+      "do without, set cluster.insecure = \"yes\"",
+      address);
+}
+
+TEST_CASE("addresses of loopback need neither cluster.secret_file nor cluster.insecure") {
+  for (const auto* loopback : {"127.0.0.1:1", "127.255.255.255:1", "[::1]:1"}) {
+    CAPTURE(loopback);
+    CHECK(load_error(node("", loopback)).empty());
+    CHECK(load_error(node(address_line(loopback))).empty());
   }
-  for (const auto* public_one :
-       {"9.255.255.255:1", "11.0.0.0:1", "172.15.255.255:1", "172.32.0.0:1", "192.167.255.255:1",
-        "192.169.0.0:1", "169.253.0.1:1", "169.255.0.0:1", "100.63.255.255:1", "100.128.0.0:1",
-        "126.255.255.255:1", "128.0.0.1:1", "[::2]:1", "[fbff::1]:1", "[fe00::1]:1", "[fec0::1]:1",
-        "[2001:db8::1]:1", "[::ffff:9.9.9.9]:1"}) {
-    CAPTURE(public_one);
+}
+
+TEST_CASE("other addresses need cluster.secret_file or cluster.insecure") {
+  const auto check = [](std::string_view address) {
+    CAPTURE(address);
+    CHECK(load_error(node("", address)) ==
+          "tubed.toml:5: cluster.listen: " + needs_secret(address));
+    CHECK(load_error(node(kInsecure, address)).empty());
+    const auto line = address_line(address);
+    CHECK(load_error(node(line)) == "tubed.toml:6: cluster.address: " + needs_secret(address));
+    CHECK(load_error(node(line + std::string(kInsecure))).empty());
+  };
+  for (const auto& address : kPrivate) check(address);
+  for (const auto& address : kPublic) check(address);
+  for (const auto& address : kPrivate) {
+    CAPTURE(address);
+    CHECK(load_error(node(kSecret, address)).empty());
+    CHECK(load_error(node(address_line(address) + std::string(kSecret))).empty());
+  }
+  CHECK(load_error("", accept({"-b", "/j", "--cluster-name=a", "--cluster-listen=10.0.0.1"})) ==
+        "--cluster-listen: " + needs_secret("10.0.0.1:11302"));
+  for (const auto* address : {"127.0.0.1:1", "10.0.0.1:1"}) {
+    CHECK(load_error(node(address_line(address), "0.0.0.0:1")) ==
+          "tubed.toml:5: cluster.listen: " + needs_secret("0.0.0.0:1"));
+  }
+  CHECK(load_error("", accept({"-b", "/j", "--cluster-name=a", "--cluster-listen=10.0.0.1",
+                               "--cluster-bootstrap"})) ==
+        "--cluster-listen: " + needs_secret("10.0.0.1:11302"));
+}
+
+TEST_CASE("addresses that are not private need cluster.insecure even with a secret") {
+  for (const auto& address : kPublic) {
+    CAPTURE(address);
     const auto reason = fmt::format(
-        "{} is neither loopback nor private, and nodes neither authenticate nor encrypt; to allow "
-        "it, set cluster.insecure = \"yes\"",
-        public_one);
-    CHECK(load_error(node("", public_one)) == "tubed.toml:5: cluster.listen: " + reason);
-    CHECK(load_error(node("insecure = \"yes\"", public_one)).empty());
-    const auto address = fmt::format("address = \"{}\"\n", public_one);
-    CHECK(load_error(node(address)) == "tubed.toml:6: cluster.address: " + reason);
-    CHECK(load_error(node(address + "insecure = \"yes\"")).empty());
+        "{} is neither loopback nor private, and nodes do not encrypt; to allow it, set "
+        "cluster.insecure = \"yes\"",
+        address);
+    const std::string secret(kSecret);
+    CHECK(load_error(node(secret, address)) == "tubed.toml:5: cluster.listen: " + reason);
+    CHECK(load_error(node(secret + std::string(kInsecure), address)).empty());
+    CHECK(load_error(node(address_line(address) + secret)) ==
+          "tubed.toml:6: cluster.address: " + reason);
   }
-  CHECK(load_error(node("address = \"10.0.0.1:1\"", "0.0.0.0:1"))
+  CHECK(load_error(node("address = \"10.0.0.1:1\"\nsecret_file = \"/s\"", "0.0.0.0:1"))
             .starts_with("tubed.toml:5: cluster.listen: 0.0.0.0:1 is neither"));
 }
 

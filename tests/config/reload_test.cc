@@ -137,6 +137,44 @@ TEST_CASE("a node stays one with its addresses until a restart, and its times an
   CHECK(plan.next.cluster.fetch_rate == 7);
 }
 
+TEST_CASE("the secret of an address that needs one ends only with a restart") {
+  Settings current;
+  current.cluster.name = "a";
+  current.cluster.listen = parse_listen("10.0.0.1:1").value();
+  current.cluster.secret_file = "/one";
+  Settings fresh = current;
+  fresh.cluster.secret_file = "/two";
+  CHECK(plan_reload(current, fresh).changed == std::vector<std::string>{"cluster.secret_file"});
+  const auto ends = [&](const std::string& with) {
+    fresh.cluster.secret_file.clear();
+    const auto plan = plan_reload(current, fresh);
+    CHECK(plan.changed.empty());
+    CHECK(plan.needs_restart == std::vector<std::string>{with, "cluster.secret_file"});
+    CHECK(plan.next == current);
+  };
+  fresh = current;
+  fresh.cluster.listen = parse_listen("127.0.0.1:1").value();
+  ends("cluster.listen");
+  fresh = current;
+  fresh.cluster.insecure = ClusterInsecure::yes;
+  ends("cluster.insecure");
+  current.cluster.listen = parse_listen("127.0.0.1:1").value();
+  current.cluster.address = "10.0.0.1:1";
+  fresh = current;
+  fresh.cluster.address.clear();
+  ends("cluster.address");
+  // It may end on an address of loopback, and where cluster.insecure already allows it.
+  current.cluster.address.clear();
+  fresh = current;
+  fresh.cluster.secret_file.clear();
+  CHECK(plan_reload(current, fresh).changed == std::vector<std::string>{"cluster.secret_file"});
+  current.cluster.listen = parse_listen("10.0.0.1:1").value();
+  current.cluster.insecure = ClusterInsecure::yes;
+  fresh = current;
+  fresh.cluster.secret_file.clear();
+  CHECK(plan_reload(current, fresh).changed == std::vector<std::string>{"cluster.secret_file"});
+}
+
 TEST_CASE("jobs that are too large for a cluster wait for the restart that ends its membership") {
   Settings current;
   current.cluster.name = "a";

@@ -29,7 +29,7 @@ std::string needed_by(const Setting& row) {
   if (row.section() != "cluster") return "";
   return fmt::format("{}{}[journal]\ndirectory = \"/j\"\n",
                      row.name() == "name" ? "" : "name = \"a\"\n",
-                     row.name() == "listen" ? "" : "listen = \"10.0.0.1\"\n");
+                     row.name() == "listen" ? "" : "listen = \"127.0.0.1\"\n");
 }
 
 std::string assignment(const Setting& row, std::string_view toml) {
@@ -49,7 +49,7 @@ std::vector<std::string> with_needed_flags(const Setting& row, const std::string
   if (needs_certificate(row)) need("--http-tls-certificate", "a,b");
   if (row.section() == "cluster") {
     need("--cluster-name", "a");
-    need("--cluster-listen", "10.0.0.1");
+    need("--cluster-listen", "127.0.0.1");
     need("--journal-directory", "/j");
   }
   return flags;
@@ -104,7 +104,7 @@ std::vector<Value> good_values(const Setting& row) {
   if (row.key == "cluster.name") values[1] = std::string("A.b_c-9");
   if (row.key == "cluster.listen" || row.key == "cluster.address") {
     values.resize(1);
-    values.insert(values.end(), {std::string("[::1]:1"), std::string("10.0.0.1:65535")});
+    values.insert(values.end(), {std::string("[::1]:1"), std::string("127.0.0.2:65535")});
   }
   if (row.key == "cluster.admin") {
     values.resize(1);

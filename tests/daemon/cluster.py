@@ -35,6 +35,8 @@ QUICK = 1.5 if SANITIZED else 0.8
 EXIT_DAMAGED = 73
 EXIT_NOT_STORED = 74
 EXIT_REMOVED = 80
+# Secrets of a cluster, as tubectl cluster secret prints them.
+SECRET, OTHER_SECRET = (f"tbc_{letter * 42}A\n" for letter in "ab")
 # The keys of stats-job that do not depend on time. A job that is delayed or held over becomes ready
 # by itself.
 COMPARED = ("tube", "pri", "delay", "ttr", "releases", "buries", "kicks")
@@ -80,6 +82,14 @@ class Node:
                        for section, lines in sections.items())
         self.config.write_text(text + f'[[listen]]\naddress = "{self.client_address}"\n',
                                encoding="utf-8")
+
+    def write_secret(self, secret):
+        """Writes the file of the secret, and names it in the settings file."""
+        path = self.directory / "secret"
+        path.touch(mode=0o600)
+        path.write_text(secret, encoding="ascii")
+        self.settings["cluster__secret_file"] = str(path)
+        self.write_settings()
 
     # --- The process
 

@@ -15,7 +15,7 @@ import sys
 import time
 import unittest
 
-from cluster import CALM, STEADY, Cluster, ClusterTest, Node
+from cluster import CALM, SECRET, STEADY, Cluster, ClusterTest, Node
 from harness import PROGRAM, SECONDS, Client, until
 
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "clustering.md").read_text(
@@ -99,7 +99,7 @@ class ClusterOfMachines(Cluster):
     def new_node(self, name, **settings):
         node = NodeOfMachine(self, name)
         node.settings = settings | {"http__listen": "0.0.0.0:11380"}
-        node.write_settings()
+        node.write_secret(SECRET)
         self.nodes[name] = node
         return node
 

@@ -7,12 +7,12 @@ import struct
 import unittest
 
 import harness
+from cluster import OTHER_SECRET as SECOND
+from cluster import SECRET as FIRST
 from cluster import STEADY, Cluster, ClusterTest, one_error_line
 from harness import until
 
 EXIT_CONFIG = 78
-# Any secret; tests/tubectl/cluster_test.py checks those that tubectl makes.
-FIRST, SECOND = (f"tbc_{letter * 42}A\n" for letter in "ab")
 
 
 def hello(to, nonce=b""):
@@ -36,16 +36,8 @@ class Secret(ClusterTest):
     def cluster_with(self, secret, nodes=3):
         cluster = Cluster(self, nodes=nodes, election=STEADY)
         for node in cluster:
-            self.give(node, secret)
+            node.write_secret(secret)
         return cluster
-
-    def give(self, node, secret):
-        """Writes the node's file, and names it in the node's settings."""
-        path = node.directory / "secret"
-        path.touch(mode=0o600)
-        path.write_text(secret, encoding="ascii")
-        node.settings["cluster__secret_file"] = str(path)
-        node.write_settings()
 
     def reload(self, node):
         before = len(node.daemon.lines_with(" reloaded"))
@@ -61,7 +53,7 @@ class Secret(ClusterTest):
         term = leader.status()["term"]
         for secret in (FIRST + SECOND, SECOND + FIRST, SECOND):
             for node in cluster:
-                self.give(node, secret)
+                node.write_secret(secret)
                 self.assertIn("changed=cluster.secret_file", self.reload(node))
             client.put(b"more")  # a majority has it
         self.assertIn("changed=nothing", self.reload(leader))
@@ -78,14 +70,14 @@ class Secret(ClusterTest):
                 ("c", "", "it has a cluster.secret_file, and this node has none")):
             node = cluster.new_node(name)
             if secret:
-                self.give(node, secret)
+                node.write_secret(secret)
             node.start()
             cluster.add(node)
             node.daemon.wait_for_line(reason)
             first.daemon.wait_for_line("not connected to another node")
             self.assertEqual(node.role(), "waiting")
             # With the secret it is accepted.
-            self.give(node, FIRST)
+            node.write_secret(FIRST)
             self.assertIn("changed=cluster.secret_file", self.reload(node))
             cluster.wait_for_voters("abc"[:"abc".index(name) + 1])
             # A slow machine may also lose connections, for other reasons.
@@ -111,6 +103,23 @@ class Secret(ClusterTest):
                 self.assertEqual(stranger.recv(100), b"")
         node.daemon.wait_for_line("connection of another node refused")
         self.assertEqual(node.status()["role"], "leader")
+
+    def test_a_node_without_a_secret_that_others_can_reach(self):
+        """The address does not exist here: the settings are refused before it is opened."""
+        cluster = Cluster(self, nodes=1, election=STEADY)
+        node = cluster["a"]
+        node.write_settings(cluster__listen="192.0.2.1:11302", cluster__address="192.0.2.1:11302")
+        for flags in (["--check-config"], [], ["--cluster-bootstrap"]):
+            code, _, errors = node.task(*flags)
+            self.assertEqual(code, EXIT_CONFIG)
+            self.assertIn("cluster.listen: other machines can connect to 192.0.2.1:11302, and "
+                          "without a secret", one_error_line(errors))
+            self.assertIn("make a secret with tubectl cluster secret", errors)
+        node.write_settings(cluster__listen="10.0.0.1:11302", cluster__address="10.0.0.1:11302",
+                            cluster__secret_file="/none")
+        code, _, errors = node.task("--check-config")
+        self.assertEqual(code, EXIT_CONFIG)
+        self.assertIn("/none", one_error_line(errors))
 
     def test_a_file_that_cannot_be_used(self):
         cluster = self.cluster_with(FIRST, nodes=1).start()
