@@ -403,12 +403,7 @@ void ClusterMember::introduce() {
 
 WelcomeStatus ClusterMember::judge(const cluster::Hello& hello) {
   if (phase_ == Phase::restarting || phase_ == Phase::closing) return WelcomeStatus::busy;
-  WelcomeStatus status = links_->usual_status(hello);
-  // A caller that knows a later configuration may be a member in it.
-  const bool knows_more = hello.configuration_index > links_->facts().configuration_index;
-  if (status == WelcomeStatus::not_a_member && knows_more) {
-    status = hello.level < links_->facts().level ? WelcomeStatus::too_old : WelcomeStatus::ok;
-  }
+  const WelcomeStatus status = links_->usual_status(hello);
   // The change that has removed it may be taken back.
   const bool is_settled =
       phase_ != Phase::running || links_->facts().configuration_index <= node_->node().committed();

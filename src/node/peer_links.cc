@@ -56,9 +56,11 @@ void PeerLinks::set_facts(const PeerFacts& facts) {
 
 void PeerLinks::set_members(const std::vector<Member>& members) {
   const std::vector<Member> former = std::exchange(members_, members);
-  for (const Member& member : former) {
-    if (!is_member(member.id)) incoming_.erase(member.id);
-  }
+  std::erase_if(incoming_, [&](const auto& incoming) {
+    const auto& [node, connection] = incoming;
+    const bool knows_more = connection->configuration_index > facts_.configuration_index;
+    return !is_member(node) && (contains(former, node) || !knows_more);
+  });
   std::erase_if(outgoing_, [this](const auto& outgoing) {
     const Member& dialled = outgoing.second.link->member();
     return std::none_of(members_.begin(), members_.end(), [&](const Member& member) {
@@ -105,7 +107,9 @@ WelcomeStatus PeerLinks::usual_status(const Hello& hello) const {
   const bool to_any = hello.purpose == Purpose::request && hello.to == 0;
   if ((hello.to != facts_.node && !to_any) || hello.from == facts_.node)
     return WelcomeStatus::other_node;
-  if (!is_member(hello.from)) return WelcomeStatus::not_a_member;
+  const bool knows_more = hello.configuration_index > facts_.configuration_index;
+  const bool may_be_member = knows_more && hello.purpose == Purpose::frames;
+  if (!is_member(hello.from) && !may_be_member) return WelcomeStatus::not_a_member;
   return hello.level < facts_.level ? WelcomeStatus::too_old : WelcomeStatus::ok;
 }
 
@@ -241,6 +245,7 @@ void PeerLinks::accept(const CalleeHandshake& handshake, std::unique_ptr<FrameCh
 PeerLinks::Incoming::Incoming(PeerLinks& links, const CalleeHandshake& handshake,
                               std::unique_ptr<FrameChannel> frames)
     : node(handshake.hello().from),
+      configuration_index(handshake.hello().configuration_index),
       secret(handshake.secret()),
       channel(std::move(frames)),
       links_(links) {

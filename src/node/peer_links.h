@@ -101,7 +101,8 @@ class PeerLinks final : public PeerAcceptorOwner,
 
   // Sets the members of the newest configuration, which may include this node. Opens links to new
   // members. Closes links to members that are now missing or have another address, and connections
-  // for frames of members that are now missing. O(members).
+  // for frames of nodes that are now missing and did not know a later configuration than this one.
+  // O(members).
   void set_members(const std::vector<cluster::Member>& members);
 
   // Sets the secrets for later connections. Closes connections for frames whose secret is no longer
@@ -111,7 +112,9 @@ class PeerLinks final : public PeerAcceptorOwner,
 
   // Returns the answer to a Hello according to the current facts and members, the first that
   // applies: other_node if it names another node, waiting without a state, other_cluster,
-  // other_node (a request may go to node 0), not_a_member, too_old.
+  // other_node (a request may go to node 0), not_a_member, too_old. A caller that is no member but
+  // knows a later configuration may be a member in it, and may send messages, which bring this node
+  // that configuration. It gets no state, and no request of it is heard.
   cluster::WelcomeStatus usual_status(const cluster::Hello& hello) const;
 
   // Sends the frame if the link to the node is up; otherwise drops it, as for a node that is not a
@@ -149,6 +152,7 @@ class PeerLinks final : public PeerAcceptorOwner,
     void on_closed(std::string_view reason) override;
 
     const cluster::NodeId node;
+    const cluster::Index configuration_index;   // of the Hello
     const std::optional<ClusterSecret> secret;  // that it has proved
     const std::unique_ptr<FrameChannel> channel;
 

@@ -1,6 +1,8 @@
 """The secret of a cluster (cluster.secret_file): real nodes with it, a change of it while they run,
 nodes without it, and strangers."""
 
+import base64
+import hmac
 import signal
 import socket
 import struct
@@ -15,12 +17,30 @@ from harness import until
 EXIT_CONFIG = 78
 
 
-def hello(to, nonce=b""):
-    """The frame that begins a connection to the node with this id, in a cluster of any id."""
-    address = b"x@127.0.0.1:1"
-    rest = struct.pack("<BBHIQQQQI", 1, 16, 3, 1, 7, 9, to, 1 << 40, len(address))
-    rest += address + struct.pack("<IB", 0, 0) + (b"\1" + nonce if nonce else b"")
+FRAMES, FETCH, REQUEST = 1, 2, 3  # purposes of a connection
+CHALLENGE, PROOF, WELCOME = 20, 21, 17  # types of frames
+NOT_A_MEMBER = 5  # in a welcome
+
+
+def frame(kind, fields):
+    rest = struct.pack("<BB", 1, kind) + fields
     return struct.pack("<II", len(rest) + 4, crc32c(rest)) + rest
+
+
+def hello(to, nonce=b"", purpose=FRAMES, cluster=7):
+    """The frame with which node 9, which knows the latest configuration of all, begins a connection
+    to the node with this id."""
+    address = b"x@127.0.0.1:1"
+    return frame(16, struct.pack("<HIQQQQI", 3, purpose, cluster, 9, to, 1 << 40, len(address)) +
+                 address + struct.pack("<IB", 0, 0) + (b"\1" + nonce if nonce else b""))
+
+
+def read_frame(connection):
+    """Returns the type of the next frame, and its bytes after that."""
+    with connection.makefile("rb", buffering=0) as reader:
+        size, _ = struct.unpack("<II", reader.read(8))
+        rest = reader.read(size - 4)
+    return rest[1], rest[2:]
 
 
 def crc32c(data):
@@ -83,6 +103,27 @@ class Secret(ClusterTest):
             # A slow machine may also lose connections, for other reasons.
             self.assertEqual(len([line for line in node.daemon.lines_with(reason)
                                   if "connection of another node refused" in line]), 1)
+
+    def test_a_node_with_the_secret_that_is_no_member(self):
+        """It is sent no state, and its requests are not executed."""
+        cluster = self.cluster_with(FIRST, nodes=1).start()
+        node = cluster["a"]
+        ids = {key: int(node.status()[key], 16) for key in ("id", "cluster")}
+        key = base64.urlsafe_b64decode(FIRST.strip()[4:] + "=")
+        for purpose, to in ((FETCH, ids["id"]), (REQUEST, ids["id"]), (REQUEST, 0)):
+            host, port = node.listen.rsplit(":", 1)
+            with socket.create_connection((host, int(port)), harness.SECONDS) as caller:
+                begin = hello(to, bytes(32), purpose, ids["cluster"])
+                caller.sendall(begin)
+                kind, challenge = read_frame(caller)
+                self.assertEqual(kind, CHALLENGE)
+                text = b"tubed 1: proof of the caller\n" + challenge + begin
+                caller.sendall(frame(PROOF, hmac.digest(key, text, "sha256")))
+                self.assertEqual(read_frame(caller)[0], PROOF)
+                kind, welcome = read_frame(caller)
+                self.assertEqual((kind, welcome[2:6]), (WELCOME, struct.pack("<I", NOT_A_MEMBER)))
+                self.assertEqual(caller.recv(100), b"")
+        self.assertEqual(len(node.status()["members"]), 1)
 
     def test_strangers_are_answered_nothing(self):
         cluster = self.cluster_with(FIRST, nodes=1).start()

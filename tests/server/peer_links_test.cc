@@ -201,6 +201,71 @@ TEST_CASE("a hello is answered by who the node is, and what it knows") {
   CHECK(a.turned_away.back().second == WelcomeStatus::waiting);
 }
 
+TEST_CASE("a node that knows a later configuration may send messages, and nothing else") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  a.links->set_members({a.member(), {.id = 2, .address = "b@127.0.0.1:1"}});
+  const auto answer = [&](cluster::NodeId from, Purpose purpose, cluster::Index knows) {
+    Hello hello = a.hello(from, purpose);
+    hello.configuration_index = knows;
+    return answer_to(a, hello);
+  };
+  for (const Purpose purpose : {Purpose::frames, Purpose::fetch, Purpose::request}) {
+    CHECK(answer(2, purpose, 5) == WelcomeStatus::ok);
+    CHECK(answer(2, purpose, 6) == WelcomeStatus::ok);
+    CHECK(answer(3, purpose, 5) == WelcomeStatus::not_a_member);
+  }
+  CHECK(answer(3, Purpose::frames, 6) == WelcomeStatus::ok);
+  CHECK(a.fetches.size() == 2);
+  CHECK(answer(3, Purpose::fetch, 6) == WelcomeStatus::not_a_member);
+  CHECK(answer(3, Purpose::request, 6) == WelcomeStatus::not_a_member);
+  Hello to_any = a.hello(3, Purpose::request);
+  to_any.to = 0;
+  to_any.configuration_index = 6;
+  CHECK(answer_to(a, to_any) == WelcomeStatus::not_a_member);
+  CHECK(a.fetches.size() == 2);
+  CHECK(a.requests.empty());
+  // It must know the level in use.
+  a.facts.level = cluster::kFeatureLevel;
+  a.links->set_facts(a.facts);
+  CHECK(answer(3, Purpose::frames, 6) == WelcomeStatus::busy);
+  CHECK(a.turned_away.back().second == WelcomeStatus::too_old);
+}
+
+TEST_CASE("a connection of a node ends if the later configuration does not have it") {
+  loop::Loop loop;
+  PeerNode a(loop, 1);
+  const cluster::Member b{.id = 2, .address = "b@127.0.0.1:1"};
+  const cluster::Member c{.id = 3, .address = "c@127.0.0.1:1"};
+  a.links->set_members({a.member(), b});
+  const auto connect = [&](cluster::NodeId from) {
+    RawPeer peer = a.dial();
+    Hello hello = a.hello(from);
+    hello.configuration_index = from + 4;
+    peer.send(encode(hello));
+    REQUIRE(cluster::decode_welcome(peer.take_frame())->status == WelcomeStatus::ok);
+    return peer;
+  };
+  RawPeer third = connect(3);
+  RawPeer fourth = connect(4);
+  const auto learn = [&](cluster::Index index, const std::vector<cluster::Member>& members) {
+    a.facts.configuration_index = index;
+    a.links->set_facts(a.facts);
+    a.links->set_members(members);
+  };
+  learn(6, {a.member(), b});
+  third.send(frame_of(1));
+  fourth.send(frame_of(2));
+  REQUIRE(run_until(loop, [&] { return a.frames.size() == 2; }));
+  learn(7, {a.member(), b, c});
+  fourth.send(frame_of(3));
+  REQUIRE(run_until(loop, [&] { return a.frames.size() == 3; }));
+  learn(8, {a.member(), b, c});
+  CHECK(fourth.is_closed());
+  third.send(frame_of(4));
+  CHECK(run_until(loop, [&] { return a.frames.size() == 4; }));
+}
+
 TEST_CASE("a connection that does not begin with a hello, and only that, is closed") {
   loop::Loop loop;
   PeerNode a(loop, 1);
