@@ -1,5 +1,5 @@
 // Input is in one buffer, from begin_ to end_. An event reads to end_ and then delivers each whole
-// frame from begin_, directly from the buffer. If less than kReadBytes are free after end_, the
+// frame from begin_, directly from the buffer. If less than most_read() is free after end_, the
 // rest of an incomplete frame moves to the front, or to a new buffer of about twice its size, so
 // moving costs O(1) per byte. A buffer that a long frame has enlarged is replaced by a small buffer
 // when it runs out of room.
@@ -63,8 +63,9 @@ void FrameChannel::on_ready(loop::Readiness ready) {
 
 void FrameChannel::read() {
   make_room();
+  const std::size_t most = std::min(most_read(), most_frame_bytes_ - (end_ - begin_));
   const os::Transfer transfer =
-      channel_->read(std::span(buffer_.get() + end_, std::min(capacity_ - end_, kReadBytes)));
+      channel_->read(std::span(buffer_.get() + end_, std::min(capacity_ - end_, most)));
   switch (transfer.kind) {
     case os::Transfer::Kind::done:
       end_ += transfer.bytes;
@@ -99,10 +100,11 @@ void FrameChannel::deliver() {
 }
 
 void FrameChannel::make_room() {
-  if (capacity_ - end_ >= kReadBytes) return;
+  const std::size_t most = most_read();
+  if (capacity_ - end_ >= most) return;
   const std::size_t rest = end_ - begin_;
   const std::size_t frame = std::max(cluster::frame_bytes(input()).value_or(rest), rest);
-  const std::size_t capacity = std::max(kReadBytes, std::min(2 * rest, frame)) + kReadBytes;
+  const std::size_t capacity = std::max(most, std::min(2 * rest, frame)) + most;
   if (capacity_ >= capacity && capacity_ <= 2 * capacity) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, rest);
   } else {

@@ -4,11 +4,14 @@
 // frame. Output is buffered without a bound until the kernel takes it: the owner checks unsent()
 // after send().
 //
-// Bounds: an event of the loop reads at most kReadBytes and writes once. The input buffer grows to
-// at most twice the received bytes of an incomplete frame, plus kReadBytes: a peer takes memory
-// only for bytes that it has sent. A byte is copied O(1) times, however long its frame is.
+// Bounds: an event of the loop reads at most kReadBytes and writes once. No more is read than the
+// longest frame that may arrive has, beyond what was delivered. The input buffer grows to at most
+// twice the received bytes of an incomplete frame, plus kReadBytes or twice the longest frame: a peer
+// takes memory only for bytes that it has sent. A byte is copied O(1) times, however long its frame
+// is.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -55,6 +58,7 @@ class FrameChannel final : public loop::ChannelOwner {
 
   // Replaces the owner.
   void set_owner(FrameChannelOwner& owner) { owner_ = &owner; }
+  // At least the header of a frame. Precondition: read_ahead() is less.
   void set_most_frame_bytes(std::size_t bytes) { most_frame_bytes_ = bytes; }
 
   // Queues a frame. Never calls the owner: a failure is reported later. No effect if the connection
@@ -78,6 +82,7 @@ class FrameChannel final : public loop::ChannelOwner {
   void read();
   void deliver();
   bool write();
+  std::size_t most_read() const { return std::min(kReadBytes, most_frame_bytes_); }
   void make_room();
   void update_interest();
   void close(std::string_view reason);

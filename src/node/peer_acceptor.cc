@@ -1,5 +1,6 @@
 #include "node/peer_acceptor.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "os/clock.h"
@@ -28,11 +29,22 @@ PeerAcceptor::PeerAcceptor(loop::Loop& loop, os::Log& log, os::Socket socket,
       listener_(loop, tuned(std::move(socket)), "", "", *this) {}
 
 void PeerAcceptor::on_connection(os::Socket socket) {
-  if (pending_.size() >= limits_.pending) refuse(pending_.front(), "too many wait for a hello");
   auto channel = loop::open_channel(loop_, std::move(socket), {});
   if (channel == nullptr) return;
-  pending_.emplace_back(*this, std::move(channel));
+  std::optional<NumericHost> host = os::host_of(channel->peer());
+  const std::size_t members = host ? owner_.members_at(*host) : 0;
+  if (members == 0) host.reset();
+  refuse_excess(host, members == 0 ? limits_.strangers
+                                   : members * limits_.pending_of_member + limits_.requests);
+  pending_.emplace_back(*this, std::move(channel), host);
   pending_.back().place = std::prev(pending_.end());
+}
+
+// Leaves room for one more connection from the host, or from all hosts without members.
+void PeerAcceptor::refuse_excess(const std::optional<NumericHost>& host, std::size_t most) {
+  const auto is_same = [&](const Pending& pending) { return pending.host == host; };
+  if (static_cast<std::size_t>(std::ranges::count_if(pending_, is_same)) < most) return;
+  refuse(*std::ranges::find_if(pending_, is_same), "too many wait for a hello");
 }
 
 void PeerAcceptor::on_accept_error(const std::string& reason, std::uint64_t refused) {
@@ -61,11 +73,13 @@ void PeerAcceptor::secrets_changed() {
   logged_.clear();
 }
 
-PeerAcceptor::Pending::Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Channel> channel)
-    : acceptor_(acceptor),
+PeerAcceptor::Pending::Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Channel> channel,
+                               std::optional<NumericHost> host_of_members)
+    : host(host_of_members),
+      acceptor_(acceptor),
       handshake_(acceptor.owner_.secrets()),
       channel_(std::make_unique<FrameChannel>(acceptor.loop_, std::move(channel), *this,
-                                              kMostControlBytes)),
+                                              kMostHelloBytes)),
       timer_(acceptor.loop_, [this] {
         acceptor_.refuse(*this, handshake_.has_hello() ? "no proof in time" : "no hello in time");
       }) {
@@ -78,6 +92,7 @@ Result<bool> PeerAcceptor::Pending::take(std::string_view frame) {
     std::string challenge = TRY(handshake_.take_hello(frame));
     if (channel_->read_ahead() != 0) return Error{"more was sent than a hello"};
     if (challenge.empty()) return true;
+    channel_->set_most_frame_bytes(kProofFrameBytes);
     channel_->send(std::move(challenge));
     return false;
   }

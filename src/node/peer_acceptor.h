@@ -2,14 +2,19 @@
 // sent its Hello and, if this node has a secret, has proved it (peer_handshake.h).
 //
 // A connection that sends anything else is closed: a node sends nothing more before it has a
-// Welcome. Also closed are a connection whose handshake exceeds limits.hello, the oldest if there
-// are more than limits.pending, and a connection whose peer has ended it: nodes dial again, and
-// only the newest connection counts.
+// Welcome. Also closed are a connection whose handshake exceeds limits.hello, and a connection
+// whose peer has ended it.
+//
+// Bounds: a connection is read up to kMostHandshakeBytes. Hosts of members have their own limits
+// (limits.pending_of_member), so other hosts, which share limits.strangers, do not keep members
+// from connecting. Beyond a limit, the oldest is closed: nodes dial again, and only the newest
+// connection counts.
 #pragma once
 
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,6 +26,7 @@
 #include "node/peer_handshake.h"
 #include "node/peer_limits.h"
 #include "os/log.h"
+#include "os/socket.h"
 
 namespace tubed::node {
 
@@ -28,6 +34,8 @@ class PeerAcceptorOwner {
  public:
   // The secrets for connections that are accepted now.
   virtual const ClusterSecrets& secrets() const = 0;
+  // Returns how many members other than this node have an address with this host. O(members).
+  virtual std::size_t members_at(const NumericHost& host) const = 0;
   // The Hello was taken and, if there are secrets, proved. No Welcome was sent, and all input has
   // been consumed. `channel` needs another owner.
   virtual void on_hello(const CalleeHandshake& handshake,
@@ -53,13 +61,16 @@ class PeerAcceptor final : public loop::ListenerOwner {
  private:
   class Pending final : public FrameChannelOwner {
    public:
-    Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Channel> channel);
+    // `host`: that of members.
+    Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Channel> channel,
+            std::optional<NumericHost> host);
 
     void on_frame(std::string_view frame) override;
     void on_closed(std::string_view reason) override;
     std::string peer() const { return channel_->peer(); }
 
     std::list<Pending>::iterator place;
+    const std::optional<NumericHost> host;
 
    private:
     Result<bool> take(std::string_view frame);
@@ -72,6 +83,7 @@ class PeerAcceptor final : public loop::ListenerOwner {
 
   void on_connection(os::Socket socket) override;
   void on_accept_error(const std::string& reason, std::uint64_t refused) override;
+  void refuse_excess(const std::optional<NumericHost>& host, std::size_t most);
   void refuse(const Pending& pending, std::string_view reason);
   void refuse_once(const Pending& pending, std::string_view reason);
 

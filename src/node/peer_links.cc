@@ -188,14 +188,29 @@ std::string PeerLinks::answer(const CalleeHandshake& handshake, WelcomeStatus st
                            .name = std::string(cluster::name_in(facts_.address))});
 }
 
+std::size_t PeerLinks::members_at(const NumericHost& host) const {
+  const auto is_there = [&](const Member& member) {
+    const auto address = cluster::parse_member_address(member.address);
+    return member.id != facts_.node && address && os::host_of(address->endpoint()) == host;
+  };
+  return static_cast<std::size_t>(std::ranges::count_if(members_, is_there));
+}
+
+// Precondition: the caller is to be accepted.
+bool PeerLinks::has_room_for(const Hello& hello) const {
+  if (hello.purpose == Purpose::request) return incoming_requests_.size() < limits_.requests;
+  if (hello.purpose == Purpose::fetch || is_member(hello.from) || incoming_.contains(hello.from))
+    return true;
+  const auto strangers = std::ranges::count_if(
+      incoming_, [this](const auto& incoming) { return !is_member(incoming.first); });
+  return static_cast<std::size_t>(strangers) < limits_.strangers;
+}
+
 void PeerLinks::on_hello(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel) {
   const Hello& hello = handshake.hello();
   host_.begin_tick();
   WelcomeStatus status = host_.judge(hello);
-  if (status == WelcomeStatus::ok && hello.purpose == Purpose::request &&
-      incoming_requests_.size() >= limits_.requests) {
-    status = WelcomeStatus::busy;
-  }
+  if (status == WelcomeStatus::ok && !has_room_for(hello)) status = WelcomeStatus::busy;
   if (status == WelcomeStatus::ok) return accept(handshake, std::move(channel));
   // A caller with the first level does not know too_old, and tries again after busy.
   const bool knows_too_old = hello.level > cluster::kFirstLevel;

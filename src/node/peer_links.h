@@ -19,8 +19,9 @@
 // A connection on which a frame of a later protocol version arrives is closed, with a line in the
 // log.
 //
-// Bounds: limits.pending connections without a Hello, one connection for frames per node that the
-// host accepts, limits.requests requests of other nodes, limits.unsent bytes per link.
+// Bounds: connections in their handshake (node/peer_acceptor.h); one connection for frames per
+// member, and limits.strangers of nodes that are not known to be members; limits.requests requests
+// of other nodes; limits.unsent bytes per link.
 #pragma once
 
 #include <functional>
@@ -101,7 +102,7 @@ class PeerLinks final : public PeerAcceptorOwner,
 
   // Sets the members of the newest configuration, which may include this node. Opens links to new
   // members. Closes links to members that are now missing or have another address, and connections
-  // for frames of nodes that are now missing and did not know a later configuration than this one.
+  // for frames of nodes that are now missing and did not know a later configuration.
   // O(members).
   void set_members(const std::vector<cluster::Member>& members);
 
@@ -160,6 +161,7 @@ class PeerLinks final : public PeerAcceptorOwner,
     PeerLinks& links_;
   };
 
+  std::size_t members_at(const NumericHost& host) const override;
   void on_hello(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel) override;
   void accept(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel);
   cluster::Hello hello_for(const cluster::Member& member) const override;
@@ -171,6 +173,7 @@ class PeerLinks final : public PeerAcceptorOwner,
   void on_request_ended(IncomingRequest& incoming) override;
 
   bool is_member(cluster::NodeId node) const;
+  bool has_room_for(const cluster::Hello& hello) const;
   std::string answer(const CalleeHandshake& handshake, cluster::WelcomeStatus status) const;
   void open_links();
   void close_incoming(cluster::NodeId from, std::uint8_t version);

@@ -74,6 +74,7 @@ IncomingRequest::IncomingRequest(loop::Loop& loop, std::unique_ptr<FrameChannel>
       channel_(std::move(channel)),
       timer_(loop, [this] { owner_.on_request_ended(*this); }) {
   channel_->set_owner(*this);
+  channel_->set_most_frame_bytes(kMostControlBytes);
   timer_.arm(limit);
 }
 

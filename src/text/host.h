@@ -16,6 +16,8 @@ struct NumericHost {
   HostFamily family = HostFamily::ipv4;
   // In the order of the network. An IPv4 address is as IPv6 maps it: after ::ffff:0:0/96.
   std::array<std::uint8_t, 16> bytes{};
+
+  friend bool operator==(const NumericHost&, const NumericHost&) = default;
 };
 
 // An IPv4 address has four numbers; an IPv6 address, without brackets, has eight groups, of which

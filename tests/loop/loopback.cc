@@ -33,9 +33,12 @@ bool append(const os::Socket& socket, std::string& text, std::size_t most) {
 }
 
 template <class Address>
-os::Socket connected(int family, const Address& address) {
+os::Socket connected(int family, const Address& address, const sockaddr_in* from = nullptr) {
   os::Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   TUBED_ASSERT(socket);
+  TUBED_ASSERT(from == nullptr ||
+               ::bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(from), sizeof *from) ==
+                   0);
   sockaddr_storage storage{};
   std::memcpy(&storage, &address, sizeof address);
   if (::connect(socket.descriptor(), reinterpret_cast<sockaddr*>(&storage), sizeof address) != 0) {
@@ -68,6 +71,17 @@ os::Socket refusing() {
   TUBED_ASSERT(::bind(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) ==
                0);
   return socket;
+}
+
+os::Socket connect_from(const char* host, const std::string& address) {
+  const auto colon = address.rfind(':');
+  sockaddr_in here{};
+  sockaddr_in there{};
+  here.sin_family = there.sin_family = AF_INET;
+  there.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(colon + 1))));
+  TUBED_ASSERT(::inet_pton(AF_INET, host, &here.sin_addr) == 1);
+  TUBED_ASSERT(::inet_pton(AF_INET, address.substr(0, colon).c_str(), &there.sin_addr) == 1);
+  return connected(AF_INET, there, &here);
 }
 
 os::Socket connect_to(const std::string& address) {

@@ -31,6 +31,9 @@ os::Socket refusing();
 // refused.
 os::Socket connect_to(const std::string& address);
 
+// The same from this address of the machine, such as 127.0.0.2. Over IPv4 only.
+os::Socket connect_from(const char* host, const std::string& address);
+
 // Reads without waiting.
 std::string read_some(const os::Socket& socket);
 // Reads `bytes` bytes, or fewer if the stream ends or nothing arrives for kLastResort.

@@ -273,6 +273,36 @@ TEST_CASE("nodes with the same secret are connected, and each purpose needs the 
   CHECK(b.links->is_connected(1));
 }
 
+TEST_CASE("a hello gives no more time and no more bytes than its proof needs") {
+  loop::Loop loop;
+  node::PeerLimits limits = kQuick;
+  limits.hello = 20ms;
+  const auto begin = [](PeerNode& node) {
+    node.links->set_secrets(secrets_of("a"));
+    RawPeer peer = node.dial();
+    Hello hello = node.hello(2);
+    hello.nonce = std::string(cluster::kNonceBytes, 'n');
+    peer.send(encode(hello));
+    return peer;
+  };
+  PeerNode quick(loop, 1, limits);
+  RawPeer silent = begin(quick);
+  REQUIRE(run_until(loop, [&] {
+    silent.read();
+    return silent.ended;
+  }));
+  CHECK(quick.has_logged("in time"));
+  PeerNode a(loop, 1);
+  RawPeer peer = begin(a);
+  REQUIRE(cluster::decode_challenge(peer.take_frame()));
+  CHECK(encode(cluster::Proof{std::string(cluster::kProofBytes, 'p')}).size() ==
+        node::kProofFrameBytes);
+  // The length of any other frame.
+  peer.send(encode(a.hello(2)).substr(0, 4));
+  CHECK(peer.is_closed());
+  CHECK(a.has_logged("the other node has sent something that is no frame"));
+}
+
 TEST_CASE("nodes with different secrets, or of which one has none, log the reason once") {
   for (const auto& [of_a, of_b, reason] :
        {std::tuple("a", "b", kOtherSecret), {"a", "", kCallerHasNone}, {"", "a", kCalleeHasNone}}) {
