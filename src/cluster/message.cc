@@ -1,5 +1,7 @@
 #include "cluster/message.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cluster/envelope.h"
@@ -81,6 +83,27 @@ std::optional<Message> decode(std::string_view frame) {
     message.entries.push_back(std::move(entry));
   }
   return message;
+}
+
+std::string_view fault_of(const Message& message) {
+  const auto positions = {message.term, message.index, message.log_term, message.commit,
+                          message.rejected};
+  if (std::ranges::any_of(positions, [](std::uint64_t one) { return one > kMostPosition; }))
+    return "a term or an index is beyond reason";
+  if (message.from == 0 || message.from == message.to) return "it has no sender";
+  if (message.term == 0) return "it has no term";
+  if (message.log_term > message.term) return "an entry has a later term than the message";
+  const bool is_append = message.type == MessageType::append;
+  if (!is_append && !message.entries.empty()) return "only an append has entries";
+  if (is_append && (message.index == 0) != (message.log_term == 0))
+    return "an index and its term do not fit";
+  Term last = std::max(message.log_term, Term{1});
+  for (const Entry& entry : message.entries) {
+    if (entry.term < last || entry.term > message.term)
+      return "the terms of its entries do not fit";
+    last = entry.term;
+  }
+  return {};
 }
 
 std::optional<std::uint8_t> later_version(std::string_view frame) {

@@ -61,6 +61,13 @@ std::optional<std::size_t> frame_bytes(std::string_view bytes);
 // those of a later version, and ignored. `frame` is complete.
 std::optional<Message> decode(std::string_view frame);
 
+// The largest term and index that a node sends. No cluster reaches it, and the sum of two positions
+// does not overflow.
+inline constexpr std::uint64_t kMostPosition = std::uint64_t{1} << 62;
+// Returns why no node sends this message, for the log; empty: a node may send it. The core relies
+// on it. O(entries).
+std::string_view fault_of(const Message& message);
+
 inline constexpr std::uint8_t kFrameVersion = 1;
 
 // Returns the version of a complete frame that is intact, and of a later version than this program

@@ -14,6 +14,12 @@ namespace tubed::cluster {
 
 namespace {
 
+// Why a frame is refused.
+constexpr std::string_view kDamaged = "it is damaged, or of a type that this version does not know";
+constexpr std::string_view kForAnother = "it is for another node or cluster";
+constexpr std::string_view kOfAnother = "it names another sender than its connection";
+constexpr std::string_view kNotOfCore = "no node sends such a message";
+
 // The most appends that are sent without an answer.
 constexpr unsigned kMostInFlight = 32;
 // The raft log is sealed after this time without entries.
@@ -221,32 +227,44 @@ void Node::take_committed() {
 
 // --- Events
 
-void Node::receive(std::string_view frame) {
-  if (failed_) return;
-  if (is_part(frame)) return receive_part(frame);
+std::string_view Node::receive(NodeId from, std::string_view frame) {
+  if (failed_) return {};
+  if (is_part(frame)) return receive_part(from, frame);
   const auto message = decode(frame);
-  if (message && message->cluster == state_.cluster && message->to == state_.node)
-    receive(*message);
+  if (!message) return kDamaged;
+  if (message->cluster != state_.cluster || message->to != state_.node) return kForAnother;
+  return message->from == from ? receive(*message) : kOfAnother;
 }
 
-void Node::receive(const Message& message) {
+// Returns why the message is refused.
+std::string_view Node::receive(const Message& message) {
+  const std::string_view fault = fault_of(message);
+  if (!fault.empty() && !TUBED_PLANTED(forged_frames_reach_the_core)) return fault;
   const bool silent = host_.clock() < started_ + options_.election_timeout;
-  if (message.type == MessageType::vote && silent && !TUBED_PLANTED(no_silence_after_start)) return;
-  if (message.type == MessageType::fetch) return host_.fetch_state(message.from);
+  if (message.type == MessageType::vote && silent && !TUBED_PLANTED(no_silence_after_start))
+    return {};
+  if (message.type == MessageType::fetch) {
+    host_.fetch_state(message.from);
+    return {};
+  }
   if (message.type == MessageType::append) {
     leader_frames_.heard(message.from, message.term, message.sent);
     if (message.time != Time()) time_.observe(host_.clock(), message.time);
   }
   if (message.type == MessageType::append_result && message.rejected > 0)
     appends_->rejected(message);
-  pass(message);
+  if (!pass(message)) return kNotOfCore;
   if (!failed_ && message.type == MessageType::append_result) take_echo(message);
+  return {};
 }
 
-void Node::receive_part(std::string_view frame) {
+std::string_view Node::receive_part(NodeId from, std::string_view frame) {
   const auto part = decode_part(frame);
-  if (!part || part->cluster != state_.cluster || part->to != state_.node || part->term < term())
-    return;
+  if (!part) return kDamaged;
+  if (part->cluster != state_.cluster || part->to != state_.node) return kForAnother;
+  if (part->from != from) return kOfAnother;
+  if (part->term > kMostPosition) return kNotOfCore;
+  if (part->term < term()) return {};
   if (const auto append = leader_frames_.take(*part)) return receive(*append);
   if (TUBED_PLANTED(echo_without_core)) {
     leader_frames_.heard(part->from, part->term, part->sent);
@@ -254,13 +272,15 @@ void Node::receive_part(std::string_view frame) {
     result.type = CORE_APPEND_RESULT;
     result.peer = part->from;
     result.term = part->term;
-    return send(result);
+    send(result);
+    return {};
   }
-  receive_sign_of_life(*part);
+  return receive_sign_of_life(*part) ? std::string_view() : kNotOfCore;
 }
 
 // As if the leader had sent an append without entries after the last entry that both have.
-void Node::receive_sign_of_life(const Part& part) {
+// Returns false if the core refuses it.
+bool Node::receive_sign_of_life(const Part& part) {
   const Term log_term = log_->term_of(commit_);
   core_message event{};
   event.type = CORE_APPEND;
@@ -270,10 +290,11 @@ void Node::receive_sign_of_life(const Part& part) {
   event.log_term = log_term;
   const core_update* update = nullptr;
   const int code = core_receive(core_.get(), core_.time(), &event, &update);
-  if (code == CORE_MALFORMED) return;  // no node sends that
+  if (code == CORE_MALFORMED) return false;
   if (code == 0 && term() == part.term && leader() == part.from)
     leader_frames_.heard(part.from, part.term, part.sent);
   done("receive", code, update, {});
+  return true;
 }
 
 // Another node follows this leader.
@@ -287,8 +308,9 @@ void Node::take_echo(const Message& result) {
 }
 
 // Passes a message to the core. Entries starting with a change of the members are passed
-// separately, because the core assumes that a change is the first entry of its message.
-void Node::pass(const Message& message) {
+// separately, because the core assumes that a change is the first entry of its message. Returns
+// false if the core refuses the message, or the rest of its entries.
+bool Node::pass(const Message& message) {
   std::span<const Entry> rest = message.entries;
   Index index = message.index;
   Term log_term = message.log_term;
@@ -314,12 +336,13 @@ void Node::pass(const Message& message) {
                              .disrupt_leader = message.disrupt_leader};
     const core_update* update = nullptr;
     const int code = core_receive(core_.get(), core_.time(), &event, &update);
-    if (code == CORE_MALFORMED) return;  // no node sends that
+    if (code == CORE_MALFORMED) return false;
     done("receive", code, update, part);
     rest = rest.subspan(count);
     if (count > 0) log_term = part.back().term;
     index += count;
   } while (!rest.empty() && !failed_);
+  return true;
 }
 
 void Node::tick() {

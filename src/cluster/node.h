@@ -75,9 +75,9 @@ class Node final : private RaftLogHost {
   NodeId id() const { return state_.node; }
   std::uint64_t cluster() const { return state_.cluster; }
 
-  // Receives a frame from another node. Drops a frame that cannot be decoded or is for another node
-  // or cluster. O(bytes).
-  void receive(std::string_view frame);
+  // Receives a frame on the connection of node `from`. Returns why no node sends such a frame, for
+  // the log, in which case it has no effect; otherwise nothing. O(bytes).
+  std::string_view receive(NodeId from, std::string_view frame);
   // Ends a tick: does what is due, and writes unstored entries.
   void tick();
   // Returns when tick() will have something to do.
@@ -174,10 +174,10 @@ class Node final : private RaftLogHost {
 
   Result<void> start(const Applied& base);
   Result<void> start_core(const Applied& base);
-  void receive(const Message& message);
-  void receive_part(std::string_view frame);
-  void receive_sign_of_life(const Part& part);
-  void pass(const Message& message);
+  std::string_view receive(const Message& message);
+  std::string_view receive_part(NodeId from, std::string_view frame);
+  bool receive_sign_of_life(const Part& part);
+  bool pass(const Message& message);
   void take_echo(const Message& result);
   void done(std::string_view step, int code, const core_update* update,
             std::span<const Entry> given);

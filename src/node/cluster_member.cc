@@ -440,8 +440,8 @@ bool ClusterMember::may_invite(NodeId member) const {
   return phase_ == Phase::running && node_->node().may_invite(member);
 }
 
-void ClusterMember::on_frame(NodeId /*from*/, std::string_view frame) {
-  if (phase_ == Phase::running) node_->node().receive(frame);
+std::string_view ClusterMember::on_frame(NodeId from, std::string_view frame) {
+  return phase_ == Phase::running ? node_->node().receive(from, frame) : std::string_view();
 }
 
 void ClusterMember::on_rejected(NodeId by, const cluster::Welcome& welcome) {

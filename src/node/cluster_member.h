@@ -84,7 +84,7 @@ class ClusterMember final : public ClusterMode,
   void begin_tick() override { parts_.scheduler.begin_tick(); }
   cluster::WelcomeStatus judge(const cluster::Hello& hello) override;
   void on_turned_away(const cluster::Hello& hello, cluster::WelcomeStatus status) override;
-  void on_frame(cluster::NodeId from, std::string_view frame) override;
+  std::string_view on_frame(cluster::NodeId from, std::string_view frame) override;
   void on_fetch(const cluster::Hello& hello, os::Socket socket) override;
   void on_client(const cluster::Hello& hello, os::Socket socket) override;
   void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override;

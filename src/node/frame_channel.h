@@ -6,9 +6,9 @@
 //
 // Bounds: an event of the loop reads at most kReadBytes and writes once. No more is read than the
 // longest frame that may arrive has, beyond what was delivered. The input buffer grows to at most
-// twice the received bytes of an incomplete frame, plus kReadBytes or twice the longest frame: a peer
-// takes memory only for bytes that it has sent. A byte is copied O(1) times, however long its frame
-// is.
+// twice the received bytes of an incomplete frame, plus kReadBytes or twice the longest frame: a
+// peer takes memory only for bytes that it has sent. A byte is copied O(1) times, however long its
+// frame is.
 #pragma once
 
 #include <algorithm>

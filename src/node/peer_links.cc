@@ -269,10 +269,13 @@ PeerLinks::Incoming::Incoming(PeerLinks& links, const CalleeHandshake& handshake
 }
 
 void PeerLinks::Incoming::on_frame(std::string_view frame) {
-  links_.host_.begin_tick();
+  PeerLinks& links = links_;  // the host may destroy the connection
+  const NodeId from = node;
+  links.host_.begin_tick();
   if (const auto version = cluster::later_version(frame))
-    return links_.close_incoming(node, *version);
-  links_.host_.on_frame(node, frame);
+    return links.refuse_frame(from, cluster::later_version_text(*version));
+  const std::string_view fault = links.host_.on_frame(from, frame);
+  if (!fault.empty()) links.refuse_frame(from, fmt::format("a frame is refused: {}", fault));
 }
 
 void PeerLinks::Incoming::on_closed(std::string_view reason) {
@@ -281,15 +284,15 @@ void PeerLinks::Incoming::on_closed(std::string_view reason) {
   links_.incoming_.erase(NodeId{node});
 }
 
-// The other node connects again and may send the same: each version is logged once.
-void PeerLinks::close_incoming(NodeId from, std::uint8_t version) {
+// The other node connects again and may send the same: each reason is logged once.
+void PeerLinks::refuse_frame(NodeId from, std::string_view reason) {
   incoming_.erase(from);
-  const auto known = outgoing_.find(from);
-  const bool is_logged =
-      known != outgoing_.end() && std::exchange(known->second.later_version, version) == version;
-  if (is_logged) return;
+  if (const auto known = outgoing_.find(from); known != outgoing_.end()) {
+    if (known->second.refusal == reason) return;
+    known->second.refusal = reason;
+  }
   log_.limited(Log::Level::warning, os::monotonic_now(), "connection of another node closed",
-               {{"id", text_of(from)}, {"reason", cluster::later_version_text(version)}});
+               {{"id", text_of(from)}, {"reason", reason}});
 }
 
 // --- Requests

@@ -16,8 +16,8 @@
 // Welcome, and because this class, when it accepts a connection for frames, first closes the former
 // connection of that node, discarding everything read from it, and then sends the Welcome.
 //
-// A connection on which a frame of a later protocol version arrives is closed, with a line in the
-// log.
+// A connection on which a frame of a later protocol version arrives, or a frame that no node sends,
+// is closed, with a line in the log.
 //
 // Bounds: connections in their handshake (node/peer_acceptor.h); one connection for frames per
 // member, and limits.strangers of nodes that are not known to be members; limits.requests requests
@@ -65,8 +65,9 @@ class PeerHost {
   // A Hello was not answered ok; the answer is sent and the connection closed. A node without a
   // state (waiting) may adopt the identity in the Hello.
   virtual void on_turned_away(const cluster::Hello& hello, cluster::WelcomeStatus status) = 0;
-  // `frame` is valid during the call, and is not decoded.
-  virtual void on_frame(cluster::NodeId from, std::string_view frame) = 0;
+  // `frame` is valid during the call, and is not decoded. Returns why no node sends such a frame,
+  // for the log, which closes the connection; otherwise nothing.
+  virtual std::string_view on_frame(cluster::NodeId from, std::string_view frame) = 0;
   // The Welcome was sent, and nothing else was read or sent. The socket is non-blocking.
   virtual void on_fetch(const cluster::Hello& hello, os::Socket socket) = 0;
   // The same for a client of the other node: Hello::client.
@@ -176,14 +177,14 @@ class PeerLinks final : public PeerAcceptorOwner,
   bool has_room_for(const cluster::Hello& hello) const;
   std::string answer(const CalleeHandshake& handshake, cluster::WelcomeStatus status) const;
   void open_links();
-  void close_incoming(cluster::NodeId from, std::uint8_t version);
+  void refuse_frame(cluster::NodeId from, std::string_view reason);
 
   // A link, and the last reason for which it failed since it was up: each reason is logged once.
   struct Outgoing {
     std::unique_ptr<PeerLink> link;
     std::string reason;
-    cluster::Level level = 0;        // in the member's last Hello; 0: none
-    std::uint8_t later_version = 0;  // of its frames, if logged
+    cluster::Level level = 0;  // in the member's last Hello; 0: none
+    std::string refusal;       // the reason for which a frame of it was refused last
   };
 
   loop::Loop& loop_;

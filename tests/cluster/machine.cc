@@ -363,10 +363,11 @@ void Machine::serve(ClientId client, Connection& connection) {
 
 // --- Events
 
-void Machine::receive(const std::string& frame) {
+std::string_view Machine::receive(NodeId from, const std::string& frame) {
   begin_tick();
-  process_->node->receive(frame);
+  const std::string_view fault = process_->node->receive(from, frame);
   end_tick();
+  return fault;
 }
 
 bool Machine::connect(ClientId client) {

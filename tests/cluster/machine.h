@@ -127,7 +127,8 @@ class Machine final : public cluster::NodeHost,
 
   // --- The process. Precondition: running(). After each call the world checks dead().
 
-  void receive(const std::string& frame);
+  // Returns why the node refuses the frame, or nothing.
+  std::string_view receive(NodeId from, const std::string& frame);
   // Returns false if the node accepts no clients now.
   bool connect(ClientId client);
   void receive(ClientId client, const std::string& bytes);

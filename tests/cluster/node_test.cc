@@ -117,7 +117,8 @@ class Trio {
       Machine& machine = of(to);
       if (machine.silent) continue;
       notice(machine, frame);
-      machine.node->receive(frame);
+      const auto part = decode_part(frame);
+      CHECK(machine.node->receive(part ? part->from : decode(frame)->from, frame) == "");
     }
     for (Machine& machine : machines) {
       machine.node->tick();
@@ -307,10 +308,10 @@ TEST_CASE("a node that has just started does not answer vote requests") {
   vote.index = 1;
   vote.log_term = 1;
   host.now += 299ms;
-  node.receive(encode(vote));
+  node.receive(2, encode(vote));
   CHECK(host.sent.empty());
   host.now += 1ms;
-  node.receive(encode(vote));
+  node.receive(2, encode(vote));
   REQUIRE(host.sent.size() == 1);
   const auto answer = decode(host.sent.front().second);
   REQUIRE(answer);
@@ -320,10 +321,10 @@ TEST_CASE("a node that has just started does not answer vote requests") {
   CHECK((*load_node_state(disk).value()).voted_for == 2);
   // A request of another cluster, and a request for another node.
   vote.cluster = 8;
-  node.receive(encode(vote));
+  node.receive(2, encode(vote));
   vote.cluster = kCluster;
   vote.to = 3;
-  node.receive(encode(vote));
+  node.receive(2, encode(vote));
   CHECK(host.sent.size() == 1);
 }
 
@@ -338,7 +339,8 @@ TEST_CASE("a fetch is passed on to the host") {
   fetch.from = 3;
   fetch.to = 1;
   fetch.type = MessageType::fetch;
-  (*opened)->receive(encode(fetch));
+  fetch.term = 1;
+  CHECK((*opened)->receive(3, encode(fetch)) == "");
   CHECK(host.fetched_from == 3);
 }
 

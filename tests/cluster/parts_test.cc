@@ -58,15 +58,16 @@ struct Follower final : NodeHost {
   // Receives this part of the append, as the leader of the term 2 sends it.
   void receive(std::size_t offset, std::size_t bytes, std::uint64_t frame = 1, Term term = 2) {
     const std::string append = encode(message());
-    node->receive(encode(Part{.cluster = 7,
-                              .from = 2,
-                              .to = 1,
-                              .sent = Time(std::chrono::seconds(++leader_time)),
-                              .term = term,
-                              .frame = frame,
-                              .offset = static_cast<std::uint32_t>(offset),
-                              .total = static_cast<std::uint32_t>(append.size()),
-                              .bytes = std::string_view(append).substr(offset, bytes)}));
+    CHECK(node->receive(2, encode(Part{.cluster = 7,
+                                       .from = 2,
+                                       .to = 1,
+                                       .sent = Time(std::chrono::seconds(++leader_time)),
+                                       .term = term,
+                                       .frame = frame,
+                                       .offset = static_cast<std::uint32_t>(offset),
+                                       .total = static_cast<std::uint32_t>(append.size()),
+                                       .bytes = std::string_view(append).substr(offset, bytes)})) ==
+          "");
   }
   static Message message() {
     Message append;
@@ -224,6 +225,93 @@ TEST_CASE("a whole frame that contradicts its parts is dropped") {
   follower.receive(400, 2000, 1, 3);  // its append is of the term 2
   follower.store();
   CHECK(follower.node->log().last() == 1);
+}
+
+TEST_CASE("a frame that no node sends is refused before the core sees it") {
+  Follower follower;
+  Node& node = *follower.node;
+  const auto message = [](MessageType type) {
+    Message usual;
+    usual.cluster = 7;
+    usual.from = 2;
+    usual.to = 1;
+    usual.type = type;
+    usual.term = 2;
+    usual.index = usual.log_term = 1;
+    return usual;
+  };
+  const auto refused = [&](const Message& forged) {
+    const Term term = node.term();
+    const std::string_view fault = node.receive(2, encode(forged));
+    CHECK(follower.sent.empty());
+    CHECK(node.term() == term);
+    CHECK(node.log().last() == 1);
+    CHECK(node.committed() <= 1);
+    return fault;
+  };
+  const std::string_view beyond = "a term or an index is beyond reason";
+  for (const auto type : {MessageType::append, MessageType::append_result, MessageType::vote,
+                          MessageType::vote_result, MessageType::timeout_now}) {
+    for (const std::uint64_t most : {kMostPosition + 1, UINT64_MAX}) {
+      for (auto member : {&Message::term, &Message::index, &Message::log_term, &Message::commit,
+                          &Message::rejected}) {
+        Message forged = message(type);
+        forged.*member = most;
+        CHECK(refused(forged) == beyond);
+      }
+    }
+    Message forged = message(type);
+    forged.term = 0;
+    CHECK(refused(forged) == "it has no term");
+    forged = message(type);
+    forged.log_term = 3;
+    CHECK(refused(forged) == "an entry has a later term than the message");
+    forged = message(type);
+    forged.from = 3;
+    CHECK(refused(forged) == "it names another sender than its connection");
+    forged = message(type);
+    forged.from = 1;
+    CHECK(node.receive(1, encode(forged)) == "it has no sender");
+    forged.from = 0;
+    CHECK(node.receive(0, encode(forged)) == "it has no sender");
+  }
+  const auto with_entries = [&](MessageType type, std::initializer_list<Term> terms) {
+    Message forged = message(type);
+    for (const Term term : terms) forged.entries.push_back({.term = term, .data = {}});
+    return refused(forged);
+  };
+  CHECK(with_entries(MessageType::vote, {1}) == "only an append has entries");
+  CHECK(with_entries(MessageType::append, {3}) == "the terms of its entries do not fit");
+  CHECK(with_entries(MessageType::append, {0}) == "the terms of its entries do not fit");
+  CHECK(with_entries(MessageType::append, {2, 1}) == "the terms of its entries do not fit");
+  Message forged = message(MessageType::append);
+  forged.log_term = 0;
+  CHECK(refused(forged) == "an index and its term do not fit");
+  // A change of the members that cannot be read.
+  forged = message(MessageType::append);
+  forged.entries.push_back(
+      {.term = 2, .type = EntryType::change, .data = Bytes::copy_of("nonsense")});
+  CHECK(refused(forged) == "no node sends such a message");
+  const std::string_view damaged = "it is damaged, or of a type that this version does not know";
+  for (const std::uint8_t type : {std::uint8_t{0}, std::uint8_t{8}, std::uint8_t{255}})
+    CHECK(refused(message(static_cast<MessageType>(type))) == damaged);
+  CHECK(node.receive(2, encode(message(MessageType::vote)).substr(0, 50)) == damaged);
+  Part part;
+  part.cluster = 7;
+  part.from = 2;
+  part.to = 1;
+  part.term = kMostPosition + 1;
+  part.total = 9;
+  part.bytes = "x";
+  CHECK(node.receive(2, encode(part)) == "no node sends such a message");
+  part.term = 2;
+  CHECK(node.receive(3, encode(part)) == "it names another sender than its connection");
+  part.to = 3;
+  CHECK(node.receive(2, encode(part)) == "it is for another node or cluster");
+  CHECK(follower.sent.empty());
+  // The usual messages.
+  CHECK(node.receive(2, encode(message(MessageType::append))) == "");
+  CHECK(follower.sent.size() == 1);
 }
 
 }  // namespace tubed::cluster

@@ -72,7 +72,12 @@ void World::send(NodeId from, NodeId to, std::string frame) {
     const Link& arrived = links_[{from - 1, to - 1}];
     if (arrived.resets != resets || arrived.cut_until > now_) return;
     if (node_of(to).machine->life() != life) return;
-    on_node(to - 1, [this, to, frame] { node_of(to).machine->receive(*frame); });
+    on_node(to - 1, [this, to, from, frame] {
+      const std::string_view fault = node_of(to).machine->receive(from, *frame);
+      if (!fault.empty())
+        problem("node " + text(to) + " refuses a frame of node " + text(from) + ": " +
+                std::string(fault));
+    });
   });
 }
 

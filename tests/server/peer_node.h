@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,10 +91,11 @@ struct PeerNode final : node::PeerHost {
     turned_away.emplace_back(hello, status);
     then();
   }
-  void on_frame(cluster::NodeId from, std::string_view frame) override {
+  std::string_view on_frame(cluster::NodeId from, std::string_view frame) override {
     CHECK(std::exchange(in_tick, false));
     frames.emplace_back(from, std::string(frame));
     then();
+    return fault;
   }
   void on_fetch(const cluster::Hello& hello, os::Socket socket) override {
     CHECK(std::exchange(in_tick, false));
@@ -123,6 +125,7 @@ struct PeerNode final : node::PeerHost {
   node::PeerFacts facts;
   cluster::NodeId invited = 0;         // by later Hellos
   std::function<void()> then = [] {};  // in calls of the host
+  std::string_view fault;              // of frames
   std::vector<cluster::Hello> hellos;
   std::vector<std::pair<cluster::Hello, cluster::WelcomeStatus>> turned_away;
   std::vector<std::pair<cluster::NodeId, std::string>> frames;
@@ -132,6 +135,19 @@ struct PeerNode final : node::PeerHost {
   std::vector<std::pair<cluster::NodeId, cluster::Welcome>> rejected;
   std::unique_ptr<node::PeerLinks> links;
 };
+
+// Returns the status with which node a answers the Hello.
+inline std::optional<cluster::WelcomeStatus> answer_to(const PeerNode& node,
+                                                       const cluster::Hello& hello) {
+  RawPeer peer = node.dial();
+  peer.send(encode(hello));
+  const auto welcome = cluster::decode_welcome(peer.take_frame());
+  if (!welcome) return std::nullopt;
+  CHECK(welcome->configuration_index == 5);
+  CHECK(welcome->name == "a");
+  if (welcome->status != cluster::WelcomeStatus::ok) CHECK(peer.is_closed());
+  return welcome->status;
+}
 
 // Makes the nodes members of one cluster.
 inline void join(const std::vector<PeerNode*>& nodes) {
