@@ -64,6 +64,19 @@ TEST_CASE(
   CHECK(counts.joins > 20);
 }
 
+TEST_CASE("forged frames change nothing, whatever fails") {
+  LifeCounts counts;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Nature nature = some_nature(seed);
+    nature.forgeries = 300;
+    World world(nature);
+    if (world.live()) FAIL(world.story());
+    counts += world.counts();
+  }
+  CHECK(counts.forgeries > 1000);
+  CHECK(counts.committed > 1000);
+}
+
 TEST_CASE("a rolling upgrade under faults raises the level, never too early, and it never falls") {
   LifeCounts counts;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -38,6 +38,7 @@ LifeCounts& LifeCounts::operator+=(const LifeCounts& other) {
   member_changes += other.member_changes;
   hand_overs += other.hand_overs;
   slow_appends += other.slow_appends;
+  forgeries += other.forgeries;
   wipes += other.wipes;
   joins += other.joins;
   rises += other.rises;

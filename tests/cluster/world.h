@@ -16,6 +16,7 @@
 //  - a leader that has heard the cluster time sets it no later than earlier leaders did;
 //  - no node invites a voter that has lost its disks to take part again: it has forgotten its
 //    votes;
+//  - a node refuses a forged frame, and no other;
 //  - the level in use rises only when all machines know the new level, and never falls.
 //
 // After the last fault the cluster must serve again within five seconds, and all nodes must agree.
@@ -56,6 +57,7 @@ struct Nature {
   double transfers = 1.5;
   double confusions = 0.2;         // followers that lose their leader, and then their memory
   double member_changes = 0.5;     // between voters and standbys
+  double forgeries = 0;            // frames that no node sends
   double wipes = 0;                // of the disks of one machine, often as it becomes a voter
   std::uint64_t crash_steps = 0;   // >0: a crash happens during a disk operation
   std::int64_t rate_skew = 2'000;  // parts per million
@@ -91,6 +93,7 @@ struct LifeCounts {
   std::uint64_t member_changes = 0;
   std::uint64_t hand_overs = 0;
   std::uint64_t slow_appends = 0;
+  std::uint64_t forgeries = 0;
   std::uint64_t wipes = 0;
   std::uint64_t joins = 0;        // machines without a state
   std::uint64_t rises = 0;        // of the level in use, on any node
@@ -202,6 +205,7 @@ class World final : public MachineHost {
   void finish_join(std::size_t node, std::size_t from);
   void check_invitation(std::size_t node, std::size_t from);
   std::optional<std::size_t> blank_node() const;
+  void forge();
   void confuse();
   void confuse(std::size_t leader);
   void end_faults();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cluster/membership.h"
+#include "cluster/message.h"
 #include "tests/cluster/text.h"
 #include "tests/cluster/world.h"
 
@@ -26,6 +27,54 @@ void World::cut_link(std::size_t from, std::size_t to, Duration how_long) {
   Link& link = links_[{from, to}];
   link.cut_until = std::max(link.cut_until, now_ + how_long);
   ++link.resets;
+}
+
+// A node gets a message of another node with one member that no node sends.
+void World::forge() {
+  const NodeId to = 1 + below(nodes_.size());
+  const NodeId from = 1 + to % nodes_.size();
+  Machine& machine = *node_of(to).machine;
+  if (from == to || !machine.running()) return;
+  const cluster::Node& node = machine.node();
+  cluster::Message forged;
+  forged.cluster = node.cluster();
+  forged.from = from;
+  forged.to = to;
+  forged.type = static_cast<cluster::MessageType>(1 + below(6));
+  forged.term = node.term() + below(3);
+  forged.index = forged.log_term = 1;
+  forged.commit = node.committed();
+  forged.sent = forged.echo = now_;
+  const std::uint64_t beyond = below(2) == 0 ? UINT64_MAX : cluster::kMostPosition + 1 + below(9);
+  switch (below(7)) {
+    case 0:
+      forged.term = beyond;
+      break;
+    case 1:
+      forged.index = beyond;
+      break;
+    case 2:
+      forged.commit = beyond;
+      break;
+    case 3:
+      forged.rejected = beyond;
+      break;
+    case 4:
+      forged.log_term = forged.term + 1;
+      break;
+    case 5:
+      forged.term = 0;
+      break;
+    default:
+      forged.type = cluster::MessageType::append;
+      forged.entries.push_back({.term = forged.term + 1, .data = Bytes::copy_of("x")});
+  }
+  ++counts_.forgeries;
+  remember("node " + text(to) + " gets a forged frame");
+  on_node(to - 1, [this, to, from, frame = encode(forged)] {
+    if (node_of(to).machine->receive(from, frame).empty())
+      problem("node " + text(to) + " takes a forged frame");
+  });
 }
 
 // One follower loses the leader and asks for votes. Shortly before it asks again, the other
@@ -134,6 +183,7 @@ void World::plan_faults() {
   });
   plan(nature_.confusions, [this] { confuse(); });
   plan(nature_.member_changes, [this] { change_members(); });
+  if (nature_.forgeries > 0) plan(nature_.forgeries, [this] { forge(); });
   if (nature_.wipes > 0) plan(nature_.wipes, [this, some_node] { wipe(some_node()); });
   plan(nature_.transfers, [this] {
     for (std::size_t index = 0; index < nodes_.size(); ++index) {
