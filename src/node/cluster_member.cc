@@ -517,7 +517,8 @@ void ClusterMember::change(const cluster::Request& request, Answer answer) {
 const stats::ClusterState& ClusterMember::state() {
   state_.name = settings_.cluster.name;
   state_.id = node_id_;
-  state_.cluster = cluster_id_;
+  if (std::exchange(shown_id_, cluster_id_) != cluster_id_)
+    state_.cluster = shown_cluster(cluster_id_);
   state_.serves = serves_;
   state_.raft_log_limit = settings_.cluster.log_size;
   state_.fetched_bytes = transfers_.fetched_bytes();

@@ -165,6 +165,7 @@ class ClusterMember final : public ClusterMode,
   // False: the state was fetched before this node was added, and it has not seen that yet.
   bool was_member_ = false;
   stats::ClusterState state_;
+  std::uint64_t shown_id_ = 0;          // of which state_.cluster was made
   std::uint64_t past_leases_lost_ = 0;  // before this leadership
   loop::Timer restart_timer_;
   loop::Timer hand_over_timer_;

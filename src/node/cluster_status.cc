@@ -1,7 +1,13 @@
 #include "node/cluster_status.h"
 
 #include <algorithm>
+#include <array>
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/assert.h"
+#include "journal/little_endian.h"
 #include "node/node_owner.h"
 
 namespace tubed::node {
@@ -12,6 +18,8 @@ using stats::ClusterRole;
 
 // The lease of a single voter has no end (kNever).
 constexpr Duration kLongestLease = std::chrono::hours(1);
+
+constexpr std::string_view kShownCluster = "tubed 1: shown name of a cluster";
 
 ClusterRole role_of(const cluster::Node& node, const cluster::Member* itself) {
   if (node.leads()) return ClusterRole::leader;
@@ -65,6 +73,18 @@ void describe_node(const cluster::Node& node, cluster::Index applied, stats::Clu
     state.nodes.push_back(described(node, member, leader, now));
     if (state.nodes.back().leads) state.leader = state.nodes.back().name;
   }
+}
+
+std::uint64_t shown_cluster(std::uint64_t identity) {
+  if (identity == 0) return 0;
+  std::array<char, sizeof identity> text{};
+  journal::store_little(text.data(), identity);
+  std::array<unsigned char, 32> hash{};
+  unsigned size = 0;
+  TUBED_ASSERT(HMAC(EVP_sha256(), kShownCluster.data(), static_cast<int>(kShownCluster.size()),
+                    reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data(),
+                    &size) != nullptr);
+  return journal::load_little<std::uint64_t>(reinterpret_cast<const char*>(hash.data()));
 }
 
 }  // namespace tubed::node

@@ -34,6 +34,7 @@
 #include "journal/record.h"
 #include "journal/segment.h"
 #include "node/cluster_secret.h"
+#include "node/cluster_status.h"
 #include "node/journal_writer.h"
 #include "node/state_directory.h"
 #include "node/state_install.h"
@@ -280,7 +281,7 @@ Result<void> print_node(const std::string& directory) {
   if (!node) return {};
   const cluster::FoundRaftLog& log = node->log;
   fmt::print("node:        {:016x} of cluster {:016x}, in term {}\n", node->state.node,
-             node->state.cluster, node->state.term);
+             shown_cluster(node->state.cluster), node->state.term);
   if (log.entries.empty()) {
     fmt::print("raft log:    no entry after {}\n", log.last());
   } else {
@@ -315,7 +316,7 @@ Result<void> run_on_node(const CommandLine& line, const Settings& settings) {
   const bool recovers = line.task == Task::cluster_recover;
   const Founded founded = TRY(recovers ? recover(directory, own.name, address, segment_bytes)
                                        : bootstrap(directory, own.name, address, segment_bytes));
-  fmt::print("cluster {:016x}, node {:016x}\n", founded.cluster, founded.node);
+  fmt::print("cluster {:016x}, node {:016x}\n", shown_cluster(founded.cluster), founded.node);
   return {};
 }
 

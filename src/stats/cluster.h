@@ -54,7 +54,7 @@ struct ClusterNode {
 struct ClusterState {
   std::string name;  // of this node
   std::uint64_t id = 0;
-  std::uint64_t cluster = 0;  // 0: the node belongs to no cluster yet
+  std::uint64_t cluster = 0;  // shown_cluster() of its identity; 0: the node belongs to none yet
   ClusterRole role = ClusterRole::waiting;
   bool serves = false;      // it leads, and has everything that was acknowledged
   std::string leader = {};  // name; empty: not known

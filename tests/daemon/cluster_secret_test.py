@@ -3,6 +3,7 @@ nodes without it, and strangers."""
 
 import base64
 import hmac
+import json
 import signal
 import socket
 import struct
@@ -50,6 +51,12 @@ def crc32c(data):
         for _ in range(8):
             crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
     return crc ^ 0xffffffff
+
+
+def identity_of_cluster(node):
+    """Returns what the nodes send each other as the identity of their cluster."""
+    newest = max((node.journal / "cluster").glob("state.0*"))
+    return int.from_bytes(newest.read_bytes()[24:32], "little")
 
 
 class Secret(ClusterTest):
@@ -108,7 +115,7 @@ class Secret(ClusterTest):
         """It is sent no state, and its requests are not executed."""
         cluster = self.cluster_with(FIRST, nodes=1).start()
         node = cluster["a"]
-        ids = {key: int(node.status()[key], 16) for key in ("id", "cluster")}
+        ids = {"id": int(node.status()["id"], 16), "cluster": identity_of_cluster(node)}
         key = base64.urlsafe_b64decode(FIRST.strip()[4:] + "=")
         for purpose, to in ((FETCH, ids["id"]), (REQUEST, ids["id"]), (REQUEST, 0)):
             host, port = node.listen.rsplit(":", 1)
@@ -124,6 +131,17 @@ class Secret(ClusterTest):
                 self.assertEqual((kind, welcome[2:6]), (WELCOME, struct.pack("<I", NOT_A_MEMBER)))
                 self.assertEqual(caller.recv(100), b"")
         self.assertEqual(len(node.status()["members"]), 1)
+
+    def test_the_identity_of_the_cluster_is_shown_nowhere(self):
+        cluster = self.cluster_with(FIRST, nodes=2).start()
+        identities = {identity_of_cluster(node) for node in cluster}
+        self.assertEqual(len(identities), 1)
+        identity = f"{identities.pop():016x}"
+        for node in cluster:
+            texts = [*node.daemon.lines, *node.metrics(), json.dumps(node.status()),
+                     node.task("--check", str(node.journal))[1]]
+            self.assertIn(node.status()["cluster"], "".join(texts))
+            self.assertNotIn(identity, "".join(texts))
 
     def test_strangers_are_answered_nothing(self):
         cluster = self.cluster_with(FIRST, nodes=1).start()

@@ -11,6 +11,7 @@
 #include "cluster/founding.h"
 #include "cluster/node_state.h"
 #include "journal/import.h"
+#include "node/cluster_status.h"
 #include "node/journal_writer.h"
 #include "node/node_directory.h"
 #include "server/tasks.h"
@@ -315,6 +316,12 @@ TEST_CASE("tasks refuse a directory that is in use or damaged, and change nothin
   CHECK(files_below(d) == before);
 }
 
+TEST_CASE("a cluster is shown under a number from which its identity cannot be found") {
+  CHECK(node::shown_cluster(0) == 0);
+  CHECK(node::shown_cluster(7) == 0xfe2af4f6bd8820b2);  // the same in each version
+  CHECK(node::shown_cluster(7) != node::shown_cluster(8));
+}
+
 TEST_CASE("--check prints the position of a node") {
   const loop_test::Directory place;
   const std::string d = new_directory(place);
@@ -326,11 +333,11 @@ TEST_CASE("--check prints the position of a node") {
   const auto check = [&] {
     return printed(place, [&] { CHECK(server::run_task(line, settings) == 0); });
   };
-  CHECK(
-      check().ends_with(fmt::format("node:        {:016x} of cluster {:016x}, in term 1\n"
-                                    "raft log:    no entry after 1\n"
-                                    "member:      {:016x} a@127.0.0.1:11301\n",
-                                    founded.node, founded.cluster, founded.node)));
+  CHECK(check().ends_with(
+      fmt::format("node:        {:016x} of cluster {:016x}, in term 1\n"
+                  "raft log:    no entry after 1\n"
+                  "member:      {:016x} a@127.0.0.1:11301\n",
+                  founded.node, node::shown_cluster(founded.cluster), founded.node)));
   cluster::Index last = 0;
   {
     loop::Loop loop;

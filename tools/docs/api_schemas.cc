@@ -74,7 +74,8 @@ constexpr auto kMembers = std::to_array<Member>({
     {"Cluster", "name", kString, "The name of the node that answers."},
     {"Cluster", "id", kString, "Its id: 16 hexadecimal digits."},
     {"Cluster", "cluster", kString,
-     "The id of the cluster: 16 hexadecimal digits; 0: it belongs to none yet."},
+     "The number of the cluster, the same on all its nodes: 16 hexadecimal digits; 0: it "
+     "belongs to none yet."},
     {"Cluster", "role",
      R"("string", "enum": ["waiting", "fetching", "standby", "follower", "candidate", "leader"])",
      "Its role."},
