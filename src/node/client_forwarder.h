@@ -59,7 +59,7 @@ class ClientForwarderHost {
 
 class ClientForwarder {
  public:
-  static constexpr std::size_t kMostDials = 8;
+  static constexpr std::size_t kMostDials = 4;
 
   // All arguments outlive the forwarder.
   ClientForwarder(loop::Loop& loop, os::Log& log, const PeerLimits& limits,
