@@ -419,7 +419,7 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "next node."}),
     row<&Settings::cluster, &ClusterSettings::leader_wait>(
         {.key = "cluster.leader_wait",
-         .type = duration(0ms, 60s),
+         .type = duration(1s, 60s),
          .default_number = nanoseconds(5s),
          .doc = "How long a client that is to be passed to the leader waits while no leader is "
                 "known or the leader cannot be reached. Then its connection is closed."}),

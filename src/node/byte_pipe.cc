@@ -15,6 +15,7 @@ class BytePipe::Side final : public loop::ChannelOwner {
   }
 
   void on_ready(loop::Readiness ready) override {
+    if (ready.broken && this == pipe_.server_.get()) pipe_.server_broke();
     pipe_.broken_ |= ready.broken;
     if (ready.writable) pipe_.flush(*this);
     // A half-close is found by the read that comes to it.
@@ -34,14 +35,23 @@ class BytePipe::Side final : public loop::ChannelOwner {
 };
 
 BytePipe::BytePipe(loop::Loop& loop, std::unique_ptr<loop::Channel> client,
-                   std::unique_ptr<loop::Channel> server, Ended ended)
-    : client_(std::make_unique<Side>(*this, std::move(client))),
+                   std::unique_ptr<loop::Channel> server, std::string from_server, Duration stall,
+                   Ended ended)
+    : stall_(stall),
+      client_(std::make_unique<Side>(*this, std::move(client))),
       server_(std::make_unique<Side>(*this, std::move(server))),
       ended_(std::move(ended)),
+      stall_timer_(loop,
+                   [this] {
+                     broken_ = true;
+                     go_on();
+                   }),
       end_timer_(loop, [this] {
         const Ended last = std::move(ended_);  // may destroy the pipe
         last(broken_ ? End::broken : End::complete);
       }) {
+  client_->unsent = std::move(from_server);
+  flush(*client_);
   go_on();
 }
 
@@ -63,6 +73,7 @@ void BytePipe::transfer(Side& from, Side& to) {
   switch (read.kind) {
     case os::Transfer::Kind::done:
       to.unsent.assign(buffer.data(), read.bytes);
+      passed_ += read.bytes;
       return flush(to);
     case os::Transfer::Kind::would_block:
       return;
@@ -79,9 +90,21 @@ void BytePipe::flush(Side& side) {
   if (side.unsent.empty()) return;
   const os::Transfer written = side.channel->write(side.unsent);
   if (written.kind == os::Transfer::Kind::failed) broken_ = true;
-  if (written.kind == os::Transfer::Kind::done) side.unsent.erase(0, written.bytes);
+  if (written.kind == os::Transfer::Kind::done) {
+    side.unsent.erase(0, written.bytes);
+    if (&side == client_.get()) stalled_ = false;
+  }
   // A connection that carries nothing takes no memory.
   if (side.unsent.empty()) side.unsent.shrink_to_fit();
+}
+
+// A reset may follow replies that are not read yet: the client gets what it takes of them at once.
+void BytePipe::server_broke() {
+  while (client_->unsent.empty() && !server_->input_ended && !broken_) {
+    const std::uint64_t before = passed_;
+    transfer(*server_, *client_);
+    if (passed_ == before) return;
+  }
 }
 
 // The end of the input of `from`, once the bytes before it are sent.
@@ -97,7 +120,14 @@ void BytePipe::go_on() {
   if (broken_ || client_->output_ended) {
     client_->channel->pause();
     server_->channel->pause();
+    stall_timer_.disarm();
     return end_timer_.arm({});
+  }
+  if (client_->unsent.empty()) {
+    stall_timer_.disarm();
+    stalled_ = false;
+  } else if (!std::exchange(stalled_, true)) {
+    stall_timer_.arm(stall_);
   }
   client_->channel->want(!client_->input_ended && server_->unsent.empty(),
                          !client_->unsent.empty());

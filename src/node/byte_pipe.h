@@ -2,7 +2,8 @@
 //
 // An event of the loop reads once and writes once. While bytes wait for one connection, at most
 // kReadBytes of them, the other is not read: a slow reader slows its sender down, and takes no
-// memory. The end of input of one is the end of output of the other, after the bytes before it.
+// memory. The end of input of one is the end of output of the other, after the bytes before it. A
+// client that reads none of the bytes that wait for it for `stall` ends the pipe.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +29,10 @@ class BytePipe {
   // Called once, in a later event of the loop; may destroy the pipe.
   using Ended = std::function<void(End)>;
 
-  // `loop` outlives the pipe.
+  // `from_server`: what was read from the server already. `loop` outlives the pipe.
   BytePipe(loop::Loop& loop, std::unique_ptr<loop::Channel> client,
-           std::unique_ptr<loop::Channel> server, Ended ended);
+           std::unique_ptr<loop::Channel> server, std::string from_server, Duration stall,
+           Ended ended);
   ~BytePipe();
   BytePipe(const BytePipe&) = delete;
   BytePipe& operator=(const BytePipe&) = delete;
@@ -48,12 +50,17 @@ class BytePipe {
   void transfer(Side& from, Side& to);
   void flush(Side& side);
   void pass_end(const Side& from, Side& to);
+  void server_broke();
   void go_on();
 
+  const Duration stall_;
   std::unique_ptr<Side> client_;
   std::unique_ptr<Side> server_;
   Ended ended_;
+  std::uint64_t passed_ = 0;  // bytes read
   bool broken_ = false;
+  bool stalled_ = false;  // stall_timer_ is armed: bytes wait for the client
+  loop::Timer stall_timer_;
   loop::Timer end_timer_;  // armed at the end
 };
 

@@ -16,8 +16,12 @@ using os::Log;
 class ClientForwarder::Forwarded final : public loop::ChannelOwner {
  public:
   Forwarded(ClientForwarder& all, std::unique_ptr<loop::Channel> from,
-            cluster::ForwardedClient facts, Time until)
-      : channel(std::move(from)), client(std::move(facts)), deadline(until), all_(all) {
+            cluster::ForwardedClient facts, const Times& times)
+      : channel(std::move(from)),
+        client(std::move(facts)),
+        deadline(os::monotonic_now() + times.leader_wait),
+        stall(times.stall),
+        all_(all) {
     channel->set_owner(*this);
     channel->want(false, false);
   }
@@ -27,6 +31,7 @@ class ClientForwarder::Forwarded final : public loop::ChannelOwner {
   std::unique_ptr<loop::Channel> channel;  // null once it is passed on
   const cluster::ForwardedClient client;
   const Time deadline;
+  const Duration stall;
   std::unique_ptr<PeerDial> dial;
   std::unique_ptr<BytePipe> pipe;
   cluster::NodeId leader = 0;  // to which it is passed on
@@ -55,9 +60,9 @@ ClientForwarder::ClientForwarder(loop::Loop& loop, Log& log, const PeerLimits& l
 ClientForwarder::~ClientForwarder() = default;
 
 void ClientForwarder::forward(std::unique_ptr<loop::Channel> channel,
-                              cluster::ForwardedClient client, Duration leader_wait) {
-  waiting_.push_back(std::make_unique<Forwarded>(*this, std::move(channel), std::move(client),
-                                                 os::monotonic_now() + leader_wait));
+                              cluster::ForwardedClient client, const Times& times) {
+  waiting_.push_back(
+      std::make_unique<Forwarded>(*this, std::move(channel), std::move(client), times));
   waiting_.back()->place = std::prev(waiting_.end());
   if (waiting_.size() == 1) arm_deadline();
   go_on();
@@ -77,9 +82,23 @@ void ClientForwarder::go_on() {
     if (!waiting_.empty()) retry_timer_.arm(limits_.last_retry);
     return;
   }
+  drop_dials(leader->node);
   for (const auto& client : waiting_) {
     if (dials_ >= kMostDials) return;
     if (client->dial == nullptr) dial(*client, *leader);
+  }
+}
+
+// Ends attempts to reach a former leader.
+void ClientForwarder::drop_dials(cluster::NodeId except) {
+  std::size_t left = dials_;
+  for (auto next = waiting_.begin(); left > 0 && next != waiting_.end(); ++next) {
+    Forwarded& client = **next;
+    if (client.dial == nullptr) continue;
+    --left;
+    if (client.leader == except) continue;
+    client.dial.reset();
+    --dials_;
   }
 }
 
@@ -97,24 +116,28 @@ void ClientForwarder::serve_waiting() {
 void ClientForwarder::dial(Forwarded& client, const ClientForwarderHost::Leader& leader) {
   ++dials_;
   client.leader = leader.node;
-  client.dial = std::make_unique<PeerDial>(
-      loop_, leader.address, host_.begin_client(leader, client.client), limits_,
-      [this, &client](Result<os::Socket> result) { dialled(client, std::move(result)); });
+  client.dial =
+      std::make_unique<PeerDial>(loop_, leader.address, host_.begin_client(leader, client.client),
+                                 limits_, [this, &client](Result<FrameChannel::Released> result) {
+                                   dialled(client, std::move(result));
+                                 });
 }
 
-void ClientForwarder::dialled(Forwarded& client, Result<os::Socket> result) {
+void ClientForwarder::dialled(Forwarded& client, Result<FrameChannel::Released> result) {
   --dials_;
   client.dial.reset();
   std::unique_ptr<loop::Channel> server;
-  if (result) server = loop::open_channel(loop_, std::move(*result), {});
+  if (result && result->socket) server = loop::open_channel(loop_, std::move(result->socket), {});
   if (server == nullptr) {
-    last_failure_ = result ? "the kernel watches no more connections" : result.error().message;
+    last_failure_ = result ? "the connection is lost" : result.error().message;
     retry_timer_.arm(retry_wait_);
     retry_wait_ = std::min(2 * retry_wait_, limits_.last_retry);
     return;
   }
   retry_wait_ = limits_.retry;
+  last_failure_.clear();
   client.pipe = std::make_unique<BytePipe>(loop_, std::move(client.channel), std::move(server),
+                                           std::move(result->read_ahead), client.stall,
                                            [this, &client](BytePipe::End end) {
                                              host_.begin_tick();
                                              if (end == BytePipe::End::complete)
@@ -127,7 +150,10 @@ void ClientForwarder::dialled(Forwarded& client, Result<os::Socket> result) {
 }
 
 void ClientForwarder::remove(Forwarded& client) {
-  if (client.dial != nullptr) --dials_;
+  if (client.dial != nullptr) {
+    --dials_;
+    retry_timer_.arm({});  // another may have its place
+  }
   const bool waited = client.waits();
   (waited ? waiting_ : passed_on_).erase(client.place);
   if (waited) arm_deadline();
@@ -161,8 +187,11 @@ void ClientForwarder::end_waits() {
 
 void ClientForwarder::end_former() {
   const auto leader = host_.leader();
-  if (!leader && !host_.serves() && !TUBED_PLANTED(forwarder_ends_clients_of_a_leader_without_news))
+  if (!leader && !host_.serves() &&
+      !TUBED_PLANTED(forwarder_ends_clients_of_a_leader_without_news)) {
+    if (!passed_on_.empty()) former_timer_.arm(limits_.user_timeout);
     return;
+  }
   const cluster::NodeId current = leader ? leader->node : 0;
   std::erase_if(passed_on_, [&](const auto& one) { return one->leader != current; });
   if (ending_ && passed_on_.empty()) end_timer_.arm({});

@@ -66,9 +66,13 @@ class ClientForwarder {
                   ClientForwarderHost& host);
   ~ClientForwarder();
 
-  // Takes a client, which has sent nothing that was read, and which waits at most `leader_wait`.
+  struct Times {
+    Duration leader_wait;  // at most, for a leader
+    Duration stall;        // at most, while the client reads nothing
+  };
+  // Takes a client, which has sent nothing that was read.
   void forward(std::unique_ptr<loop::Channel> channel, cluster::ForwardedClient client,
-               Duration leader_wait);
+               const Times& times);
   // True after end().
   bool ending() const { return ending_; }
   // Returns the number of clients that wait or are passed on. O(1).
@@ -87,8 +91,9 @@ class ClientForwarder {
   using Clients = std::list<std::unique_ptr<Forwarded>>;
 
   void go_on();
+  void drop_dials(cluster::NodeId except);
   void dial(Forwarded& client, const ClientForwarderHost::Leader& leader);
-  void dialled(Forwarded& client, Result<os::Socket> result);
+  void dialled(Forwarded& client, Result<FrameChannel::Released> result);
   void remove(Forwarded& client);
   void finish_end();
   void serve_waiting();

@@ -272,8 +272,9 @@ void ClusterMember::forward(std::unique_ptr<loop::Channel> channel,
                             const serving::ConnectionOrigin& origin) {
   auto client = describe_client(*channel, origin);
   if (encoded_bytes(client) <= cluster::kMostForwardedClient)
-    return forwarder_->forward(std::move(channel), std::move(client),
-                               settings_.cluster.leader_wait);
+    return forwarder_->forward(
+        std::move(channel), std::move(client),
+        {.leader_wait = settings_.cluster.leader_wait, .stall = settings_.stall_timeout});
   parts_.log.limited(Log::Level::warning, parts_.service.tick_time(),
                      "connection refused: too much is known of the client to pass it on",
                      {{"address", client.address}});

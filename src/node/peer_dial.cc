@@ -16,7 +16,8 @@ PeerDial::PeerDial(loop::Loop& loop, const cluster::MemberAddress& address,
   timer_.arm(limits.welcome);
   connector_ = std::make_unique<loop::Connector>(
       loop, address.host, address.port,
-      loop::ConnectOptions{.limit = limits.welcome, .user_timeout = limits.user_timeout},
+      // Without a limit for unacknowledged bytes: the other end may be slow to read.
+      loop::ConnectOptions{.limit = limits.welcome},
       [this](Result<std::unique_ptr<loop::Channel>> result) { on_connected(std::move(result)); });
 }
 
@@ -34,16 +35,15 @@ void PeerDial::on_frame(std::string_view frame) {
   if (!step->welcome) return;
   if (step->welcome->status != cluster::WelcomeStatus::ok)
     return finish(Error{std::string(to_string(step->welcome->status))});
-  FrameChannel::Released released = channel_->release();
-  if (!released.read_ahead.empty()) return finish(Error{"more was sent than a welcome"});
-  finish(std::move(released.socket));
+  if (channel_->unsent() != 0) return finish(Error{"a welcome was sent too early"});
+  finish(channel_->release());
 }
 
 void PeerDial::on_closed(std::string_view reason) {
   finish(Error{handshake_.explain(reason)});
 }
 
-void PeerDial::finish(Result<os::Socket> result) {
+void PeerDial::finish(Result<FrameChannel::Released> result) {
   timer_.disarm();
   connector_.reset();
   channel_.reset();

@@ -19,9 +19,9 @@ namespace tubed::node {
 
 class PeerDial final : public FrameChannelOwner {
  public:
-  // The connection after the Welcome, on which nothing else was sent or read, or one line with the
-  // reason why there is none.
-  using Done = std::function<void(Result<os::Socket>)>;
+  // The connection after the Welcome, on which nothing else was sent, with what was read beyond the
+  // Welcome; or one line with the reason why there is none.
+  using Done = std::function<void(Result<FrameChannel::Released>)>;
 
   // Calls `done` once, in a later event of the loop, within limits.welcome; it may destroy the
   // object. `loop` and `limits` outlive the object.
@@ -32,7 +32,7 @@ class PeerDial final : public FrameChannelOwner {
   void on_connected(Result<std::unique_ptr<loop::Channel>> result);
   void on_frame(std::string_view frame) override;
   void on_closed(std::string_view reason) override;
-  void finish(Result<os::Socket> result);
+  void finish(Result<FrameChannel::Released> result);
 
   loop::Loop& loop_;
   CallerHandshake handshake_;

@@ -123,7 +123,9 @@ void Lifecycle::stop_at_once() {
 void Lifecycle::stop() {
   if (stopping() || handing_over_) return;
   handing_over_ = hand_over_ && hand_over_([this] { stop_clients(); });
-  if (!handing_over_) stop_clients();
+  if (!handing_over_) return stop_clients();
+  // The hand-over takes a time of its own, at most shutdown_timeout.
+  notifier_.stopping(3 * settings_.shutdown_timeout + kStopSlack);
 }
 
 // Step 1.

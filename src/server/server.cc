@@ -251,7 +251,8 @@ void Server::tick_ended() {
 
 // A node that passes its clients on is ready for them.
 std::string_view Server::unready() const {
-  if (!lifecycle_.stopping() && cluster_ != nullptr && cluster_->knows_leader()) return "";
+  const bool stays = !lifecycle_.stopping() && !service_.draining();
+  if (stays && cluster_ != nullptr && cluster_->knows_leader()) return "";
   return unready_reason(service_, lifecycle_);
 }
 

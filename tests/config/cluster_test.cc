@@ -73,8 +73,10 @@ TEST_CASE("bounds") {
         "tubed.toml:6: cluster.hold_grace: 3601 is above the maximum of 1h");
   CHECK(load_error(node("log_size = 67108863")) ==
         "tubed.toml:6: cluster.log_size: 67108863 is below the minimum of 64MiB");
-  CHECK(load_error(node("clients = \"forward\"")) ==
-        "tubed.toml:6: cluster.clients: \"forward\" is not one of refuse");
+  CHECK(load_error(node("clients = \"redirect\"")) ==
+        "tubed.toml:6: cluster.clients: \"redirect\" is not one of forward, refuse");
+  CHECK(load_error(node("leader_wait = 61")) ==
+        "tubed.toml:6: cluster.leader_wait: 61 is above the maximum of 1m");
   CHECK(load_error(node("insecure = true")) ==
         "tubed.toml:6: cluster.insecure: expected one of no, yes, not a boolean");
 }

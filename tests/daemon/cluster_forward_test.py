@@ -119,7 +119,7 @@ class Forward(ClusterTest):
         self.assertRegex(client.line(), r"\AINSERTED \d+\Z")
 
     def test_no_leader(self):
-        cluster = self.cluster_of(election=CALM, settings={"cluster__leader_wait": "100ms"})
+        cluster = self.cluster_of(election=CALM, settings={"cluster__leader_wait": "1s"})
         follower = self.follower(cluster)
         for node in cluster:
             if node is not follower:

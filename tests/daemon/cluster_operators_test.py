@@ -49,16 +49,6 @@ class Operators(OfOperators):
         self.assertEqual((status, problem["type"]), (503, "urn:tubed:problem:not-the-leader"))
         self.assertNotIn("leader", problem)
 
-    def test_a_follower_keeps_a_client_that_connects_again_at_once_waiting(self):
-        times, held = 5, 0.1
-        begin = time.monotonic()
-        for _ in range(times):
-            client = self.follower.connect()
-            client.send(b"list-tubes-watched\r\n")
-            self.assertEqual(client.rest(), b"")
-            client.close()
-        self.assertGreaterEqual(time.monotonic() - begin, times * held)
-
     def test_the_lines_of_stats_come_last(self):
         client = self.leader.connect()
         client.send(b"stats\r\n")
@@ -129,6 +119,20 @@ class Operators(OfOperators):
             peers = {name for name in metrics if "node_silence" in name}
             self.assertEqual(peers, {f'tubed_cluster_node_silence_seconds{{node="{peer.name}"}}'
                                      for peer in self.cluster if leads and peer is not node})
+
+
+class Refusing(ClusterTest):
+    def test_a_follower_keeps_a_client_that_connects_again_at_once_waiting(self):
+        cluster = Cluster(self, settings={"cluster__clients": "refuse"}).start()
+        follower = cluster.followers()[0]
+        times, held = 5, 0.1
+        begin = time.monotonic()
+        for _ in range(times):
+            client = follower.connect()
+            client.send(b"list-tubes-watched\r\n")
+            self.assertEqual(client.rest(), b"")
+            client.close()
+        self.assertGreaterEqual(time.monotonic() - begin, times * held)
 
 
 class LostLeader(OfOperators):

@@ -17,14 +17,16 @@ namespace {
 
 // A pipe between two sockets, whose other ends the test has.
 struct Pipe {
-  explicit Pipe(loop::Loop& its_loop) : loop(its_loop) {
+  explicit Pipe(loop::Loop& its_loop, Duration stall = std::chrono::hours(1),
+                std::string from_server = {})
+      : loop(its_loop) {
     loop::ignore_broken_pipes();
     auto [client_end, client_here] = loop_test::connected_pair();
     auto [server_end, server_here] = loop_test::connected_pair();
     client.socket = std::move(client_here);
     server.socket = std::move(server_here);
     pipe.emplace(loop, loop::open_channel(loop, std::move(client_end), {}),
-                 loop::open_channel(loop, std::move(server_end), {}),
+                 loop::open_channel(loop, std::move(server_end), {}), std::move(from_server), stall,
                  [this](BytePipe::End how) { end = how; });
   }
 
@@ -129,6 +131,26 @@ TEST_CASE("a slow reader slows its sender down, and every byte arrives") {
   CHECK(pipe.arrives(pipe.client, "end"));
 }
 
+TEST_CASE("what was read before the pipe comes first") {
+  loop::Loop loop;
+  Pipe pipe(loop, std::chrono::hours(1), "first ");
+  pipe.server.send("second");
+  CHECK(pipe.arrives(pipe.client, "first second"));
+}
+
+TEST_CASE("a client that reads nothing ends the pipe, also after the end of the server") {
+  for (const bool server_ends : {false, true}) {
+    loop::Loop loop;
+    Pipe pipe(loop, std::chrono::milliseconds(1));
+    const std::string bytes(1U << 20, 'x');
+    // Until the kernel takes no more.
+    while (os::write_from(pipe.server.socket, bytes).kind == os::Transfer::Kind::done)
+      loop_test::run_ticks(loop);
+    if (server_ends) pipe.server.socket = os::Socket();
+    CHECK(pipe.has_ended(BytePipe::End::broken));
+  }
+}
+
 TEST_CASE("a connection that is lost ends the pipe") {
   for (const bool of_client : {true, false}) {
     loop::Loop loop;
@@ -145,7 +167,7 @@ TEST_CASE("a connection that is lost ends the pipe") {
     auto other = loop::open_channel(loop, std::move(other_end), {});
     std::optional<BytePipe::End> end;
     BytePipe pipe(loop, std::move(of_client ? lost : other), std::move(of_client ? other : lost),
-                  [&](BytePipe::End how) { end = how; });
+                  "", std::chrono::hours(1), [&](BytePipe::End how) { end = how; });
     loop_test::reset(std::move(far));
     REQUIRE(loop_test::run_until(loop, [&] { return end.has_value(); }));
     CHECK(*end == BytePipe::End::broken);

@@ -35,7 +35,7 @@ struct Follower final : ClientForwarderHost {
     auto [end, here] = loop_test::connected_pair();
     auto channel = loop::open_channel(loop, std::move(end), {});
     forwarder.forward(std::move(channel), {.address = "192.0.2.1:5", .listener = "127.0.0.1:11300"},
-                      leader_wait);
+                      {.leader_wait = leader_wait, .stall = 1h});
     return {.loop = loop, .socket = std::move(here)};
   }
 
@@ -69,7 +69,12 @@ struct Follower final : ClientForwarderHost {
   ClientForwarder forwarder{loop, node.log, limits, *this};
 };
 
-// A leader and a follower of one cluster that know the same secret.
+std::uint16_t port_of(const os::Socket& socket) {
+  const std::string address = os::local_address(socket);
+  return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+}
+
+// A leader and a follower of one cluster.
 struct Two {
   explicit Two(const node::PeerLimits& limits = kQuick) : leader(loop, 1), follower(loop, limits) {
     join({&leader, &follower.node});
@@ -183,6 +188,54 @@ TEST_CASE("only some connections to the leader are opened at a time") {
   two.follower.follow(two.leader);
   accepted.clear();
   CHECK(two.passes_on(clients.size()));
+}
+
+TEST_CASE("a client that leaves makes room for the next") {
+  Two two;
+  // It accepts no connection and answers nothing.
+  const os::Socket silent = loop_test::listening();
+  two.follower.follow(two.leader, port_of(silent));
+  std::vector<RawPeer> first;
+  for (std::size_t number = 0; number < ClientForwarder::kMostDials; ++number)
+    first.push_back(two.follower.connect(1ms));
+  const RawPeer next = two.follower.connect();
+  two.follower.follow(two.leader);
+  REQUIRE(two.passes_on(1));
+  CHECK(two.follower.held.size() == first.size());
+}
+
+TEST_CASE("attempts to reach a former leader are given up for the next") {
+  Two two;
+  const os::Socket silent = loop_test::listening();
+  two.follower.follow(two.leader, port_of(silent));
+  two.follower.known->node = 3;
+  std::vector<RawPeer> clients;
+  for (std::size_t number = 0; number < 2 * ClientForwarder::kMostDials; ++number)
+    clients.push_back(two.follower.connect());
+  two.follower.follow(two.leader);
+  two.follower.forwarder.leader_changed();
+  CHECK(two.passes_on(clients.size()));
+}
+
+TEST_CASE("what the leader sends with its welcome is passed on") {
+  Two two;
+  const os::Socket listening = loop_test::listening();
+  two.follower.follow(two.leader, port_of(listening));
+  RawPeer client = two.follower.connect();
+  os::Socket accepted;
+  REQUIRE(loop_test::run_until(two.loop, [&] {
+    accepted = os::accept_from(listening);
+    return bool{accepted};
+  }));
+  RawPeer server{.loop = two.loop, .socket = std::move(accepted)};
+  REQUIRE(cluster::decode_hello(server.take_frame()));
+  server.send(encode(cluster::Welcome{.name = "a"}) + "OUT_OF_MEMORY\r\n");
+  server.socket = os::Socket();
+  REQUIRE(loop_test::run_until(two.loop, [&] {
+    client.read();
+    return client.ended;
+  }));
+  CHECK(client.input == "OUT_OF_MEMORY\r\n");
 }
 
 TEST_CASE("clients of a former leader are closed after a while") {
