@@ -201,7 +201,7 @@ TEST_CASE("a client that leaves makes room for the next") {
   const RawPeer next = two.follower.connect();
   two.follower.follow(two.leader);
   REQUIRE(two.passes_on(1));
-  CHECK(two.follower.held.size() == first.size());
+  CHECK(loop_test::run_until(two.loop, [&] { return two.follower.held.size() == first.size(); }));
 }
 
 TEST_CASE("attempts to reach a former leader are given up for the next") {
@@ -244,7 +244,10 @@ TEST_CASE("clients of a former leader are closed after a while") {
   Two two(limits);
   two.follower.follow(two.leader);
   RawPeer client = two.follower.connect();
+  client.send("x");
   REQUIRE(two.passes_on(1));
+  REQUIRE(loop_test::run_until(
+      two.loop, [&] { return loop_test::read_some(two.leader.clients.front().second) == "x"; }));
   // No leader is known: the former may lead again.
   const auto former = std::exchange(two.follower.known, std::nullopt);
   two.follower.forwarder.leader_changed();
