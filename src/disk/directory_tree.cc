@@ -95,8 +95,11 @@ Result<void> DirectoryTree::store(const std::string& name, std::string_view cont
   TRY(step());
   const std::string path = path_of(name);
   const std::string unfinished = path + ".new";
+  // A new file: what an interrupted call has left, or a link in its place, is not written to.
+  if (::unlink(unfinished.c_str()) != 0 && errno != ENOENT)
+    return as_result(failure("removal of " + unfinished));
   const os::Descriptor file(
-      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode));
   if (!file) return as_result(failure("creation of " + unfinished));
   if (const auto folder = open_directory(path_of(folder_of(name))))
     give(file.number(), owner_of_new_files(folder->number()));

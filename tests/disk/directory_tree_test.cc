@@ -33,4 +33,19 @@ TEST_CASE("a file of a directory is replaced as a whole, and read up to a bound"
   CHECK_FALSE(tree.read("link", 10));
 }
 
+TEST_CASE("a file in the place of an unfinished one is not written to") {
+  const Directory directory;
+  DirectoryTree tree(directory.file(""));
+  REQUIRE(tree.store("other", "kept"));
+  SUBCASE("a hard link") {
+    std::filesystem::create_hard_link(directory.file("other"), directory.file("history.new"));
+  }
+  SUBCASE("a symbolic link") {
+    std::filesystem::create_symlink("other", directory.file("history.new"));
+  }
+  REQUIRE(tree.store("history", "new"));
+  CHECK(*tree.read("other", 10) == "kept");
+  CHECK(*tree.read("history", 10) == "new");
+}
+
 }  // namespace tubed::disk_test
