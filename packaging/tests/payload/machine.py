@@ -152,6 +152,7 @@ class PutLoop:
     def __init__(self, addresses=(TCP, LOCAL)):
         self.counts = collections.Counter()
         self.worst = 0.0
+        self.counting = threading.Lock()
         self.over = threading.Event()
         self.threads = [threading.Thread(target=self.work, args=(address,), daemon=True)
                         for address in addresses]
@@ -169,8 +170,9 @@ class PutLoop:
                 outcome = "reset"
             except OSError as error:
                 outcome = type(error).__name__
-            self.counts[outcome] += 1
-            self.worst = max(self.worst, time.monotonic() - begin)
+            with self.counting:
+                self.counts[outcome] += 1
+                self.worst = max(self.worst, time.monotonic() - begin)
 
     def once(self, address):
         client = Client(address)
