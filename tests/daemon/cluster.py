@@ -71,7 +71,10 @@ class Node:
             values |= {
                 "cluster__name": self.name, "cluster__listen": self.listen,
                 "cluster__address": self.address, "cluster__admin": f"unix:{self.admin}",
-                "cluster__election_timeout": f"{int(self.cluster.election * 1000)}ms"}
+                "cluster__election_timeout": f"{int(self.cluster.election * 1000)}ms",
+                # The checks of Load know who holds a job by the ends of the clients' connections.
+                # The leader notices the end of a connection that is passed on before the client.
+                "cluster__clients": "refuse"}
             values |= self.cluster.settings
         values |= self.settings | more
         sections = {}

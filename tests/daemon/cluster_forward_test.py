@@ -15,7 +15,8 @@ SECRET = f"tbc_{'a' * 42}A\n"
 class Forward(ClusterTest):
     def cluster_of(self, election=STEADY, settings=None, secret=True, listen=""):
         """Starts three nodes; `listen`: more lines of the listener of clients."""
-        cluster = Cluster(self, election=election, settings=settings)
+        cluster = Cluster(self, election=election,
+                          settings={"cluster__clients": "forward"} | (settings or {}))
         for node in cluster:
             path = node.directory / "secret"
             path.touch(mode=0o600)

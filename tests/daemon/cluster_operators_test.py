@@ -20,7 +20,9 @@ class OfOperators(ClusterTest):
 
     def setUp(self):
         super().setUp()
-        self.cluster = Cluster(self, settings={"http__api": "full"}, election=self.ELECTION).start()
+        self.cluster = Cluster(
+            self, settings={"http__api": "full", "cluster__clients": "forward"},
+            election=self.ELECTION).start()
         self.leader = self.cluster.leader()
         self.follower = self.cluster.followers()[0]
 
@@ -123,7 +125,7 @@ class Operators(OfOperators):
 
 class Refusing(ClusterTest):
     def test_a_follower_keeps_a_client_that_connects_again_at_once_waiting(self):
-        cluster = Cluster(self, settings={"cluster__clients": "refuse"}).start()
+        cluster = Cluster(self).start()
         follower = cluster.followers()[0]
         times, held = 5, 0.1
         begin = time.monotonic()
