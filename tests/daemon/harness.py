@@ -92,14 +92,25 @@ def raise_descriptor_limit(least):
 
 
 def run(*arguments, environment=None, descriptors=None):
-    """Runs a tubed that does not serve until it exits. Returns (exit code, stdout, stderr)."""
+    """Runs a tubed that does not serve until it exits. Returns (exit code, stdout, stderr). A tubed
+    that serves is killed."""
     command = [PROGRAM, *arguments]
     if descriptors:  # the soft limit
         command = ["sh", "-c", f'ulimit -Sn {descriptors}; exec "$0" "$@"', *command]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=SECONDS, check=False, text=True,
-                          env=os.environ | (environment or {}))
-    return done.returncode, done.stdout, done.stderr
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output, subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, text=True,
+            env=os.environ | (environment or {})) as process:
+        last_resort = threading.Timer(SECONDS, process.kill)
+        last_resort.start()
+        errors = []
+        for line in process.stderr:
+            errors.append(line)
+            if " info listening " in line:
+                process.kill()
+        last_resort.cancel()
+        code = process.wait()
+        output.seek(0)
+        return code, output.read(), "".join(errors)
 
 
 def preloaded(name, directory):
