@@ -66,24 +66,26 @@ std::unique_ptr<loop::Channel> BytePipe::release_client() {
   return std::move(client_->channel);
 }
 
-void BytePipe::transfer(Side& from, Side& to) {
-  if (from.input_ended || !to.unsent.empty() || broken_) return;
+// Returns true if bytes were read.
+bool BytePipe::transfer(Side& from, Side& to) {
+  if (from.input_ended || !to.unsent.empty() || broken_) return false;
   static std::array<char, kReadBytes> buffer;
   const os::Transfer read = from.channel->read(std::span(buffer));
   switch (read.kind) {
     case os::Transfer::Kind::done:
       to.unsent.assign(buffer.data(), read.bytes);
-      passed_ += read.bytes;
-      return flush(to);
+      flush(to);
+      return true;
     case os::Transfer::Kind::would_block:
-      return;
+      break;
     case os::Transfer::Kind::end:
       from.input_ended = true;
-      return;
+      break;
     case os::Transfer::Kind::failed:
       broken_ = true;
-      return;
+      break;
   }
+  return false;
 }
 
 void BytePipe::flush(Side& side) {
@@ -100,10 +102,7 @@ void BytePipe::flush(Side& side) {
 
 // A reset may follow replies that are not read yet: the client gets what it takes of them at once.
 void BytePipe::server_broke() {
-  while (client_->unsent.empty() && !server_->input_ended && !broken_) {
-    const std::uint64_t before = passed_;
-    transfer(*server_, *client_);
-    if (passed_ == before) return;
+  while (transfer(*server_, *client_)) {
   }
 }
 

@@ -47,7 +47,7 @@ class BytePipe {
  private:
   class Side;
 
-  void transfer(Side& from, Side& to);
+  bool transfer(Side& from, Side& to);
   void flush(Side& side);
   void pass_end(const Side& from, Side& to);
   void server_broke();
@@ -57,7 +57,6 @@ class BytePipe {
   std::unique_ptr<Side> client_;
   std::unique_ptr<Side> server_;
   Ended ended_;
-  std::uint64_t passed_ = 0;  // bytes read
   bool broken_ = false;
   bool stalled_ = false;  // stall_timer_ is armed: bytes wait for the client
   loop::Timer stall_timer_;

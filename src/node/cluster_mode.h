@@ -83,8 +83,8 @@ class ClusterMode {
 
   // The server is about to stop: passes leadership to another node, or ends the clients that it
   // passes to the leader. Returns false if there is neither. Otherwise `done` is called when
-  // another node leads, with clients already closed, when passing it has failed, or when no client
-  // is passed on any more.
+  // another node leads, with clients already closed, when passing it has failed, or when the last
+  // forwarded client has ended.
   virtual bool hand_over(std::function<void()> done) = 0;
 };
 

@@ -13,7 +13,7 @@ namespace tubed::node {
 cluster::ForwardedClient describe_client(const loop::Channel& channel,
                                          const serving::ConnectionOrigin& origin);
 
-// What a proxy would have reported of the client.
+// The client's address and name, as a proxy reports them.
 loop::ProxiedClient proxied_client(const cluster::ForwardedClient& client);
 // Calls `use` with the origin that describe_client() was given; it is valid during the call. Does
 // not call it if the listener or its mode is none that this version knows.

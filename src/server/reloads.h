@@ -36,7 +36,7 @@ class ReloadsHost {
 
 class Reloads {
  public:
-  // What the reloads need from the server. All outlive them.
+  // The parts of the server that a reload uses. They outlive the Reloads.
   struct Parts {
     os::Log& log;
     commands::Service& service;

@@ -91,7 +91,7 @@ struct Two {
 
 }  // namespace
 
-TEST_CASE("a client is passed to the leader, which is told who it is") {
+TEST_CASE("a client is passed to the leader, with its address and its listener") {
   Two two;
   two.follower.follow(two.leader);
   RawPeer client = two.follower.connect();

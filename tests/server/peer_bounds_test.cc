@@ -1,5 +1,5 @@
-// What strangers cost a node: the bounds of connections that other nodes have dialled, who may use
-// them for what, and frames that no node sends.
+// The bounds of connections that other nodes have dialled, the purposes for which each node may use
+// them, and frames that no node sends.
 #include <algorithm>
 #include <memory>
 #include <vector>
