@@ -11,6 +11,21 @@ namespace tubed::node {
 
 using os::Log;
 
+namespace {
+
+// Returns the connection, which now carries the client's bytes.
+Result<FrameChannel::Released> connection_of(Result<PeerDial::Answer> result) {
+  const PeerDial::Answer answer = TRY(std::move(result));
+  if (answer.welcome.status != cluster::WelcomeStatus::ok)
+    return Error{std::string(to_string(answer.welcome.status))};
+  if (answer.channel->unsent() != 0) return Error{"a welcome was sent too early"};
+  FrameChannel::Released released = answer.channel->release();
+  if (!released.socket) return Error{"the connection is lost"};
+  return released;
+}
+
+}  // namespace
+
 // One client. Until it is passed on, nothing is read from it: it may have ended its output after
 // commands.
 class ClientForwarder::Forwarded final : public loop::ChannelOwner {
@@ -116,20 +131,22 @@ void ClientForwarder::serve_waiting() {
 void ClientForwarder::dial(Forwarded& client, const ClientForwarderHost::Leader& leader) {
   ++dials_;
   client.leader = leader.node;
-  client.dial =
-      std::make_unique<PeerDial>(loop_, leader.address, host_.begin_client(leader, client.client),
-                                 limits_, [this, &client](Result<FrameChannel::Released> result) {
-                                   dialled(client, std::move(result));
-                                 });
+  client.dial = std::make_unique<PeerDial>(
+      loop_, leader.address, host_.begin_client(leader, client.client),
+      // Without a limit for unacknowledged bytes: the leader may be slow to read.
+      loop::ConnectOptions{.limit = limits_.welcome},
+      [this, &client](Result<PeerDial::Answer> result) { dialled(client, std::move(result)); });
 }
 
-void ClientForwarder::dialled(Forwarded& client, Result<FrameChannel::Released> result) {
+void ClientForwarder::dialled(Forwarded& client, Result<PeerDial::Answer> answer) {
   --dials_;
   client.dial.reset();
+  auto result = connection_of(std::move(answer));
   std::unique_ptr<loop::Channel> server;
-  if (result && result->socket) server = loop::open_channel(loop_, std::move(result->socket), {});
+  if (result) server = loop::open_channel(loop_, std::move(result->socket), {});
   if (server == nullptr) {
-    last_failure_ = result ? "the connection is lost" : result.error().message;
+    last_failure_ =
+        result ? "the kernel refuses to watch another descriptor" : result.error().message;
     retry_timer_.arm(retry_wait_);
     retry_wait_ = std::min(2 * retry_wait_, limits_.last_retry);
     return;

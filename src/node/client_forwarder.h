@@ -93,7 +93,7 @@ class ClientForwarder {
   void go_on();
   void drop_dials(cluster::NodeId except);
   void dial(Forwarded& client, const ClientForwarderHost::Leader& leader);
-  void dialled(Forwarded& client, Result<FrameChannel::Released> result);
+  void dialled(Forwarded& client, Result<PeerDial::Answer> answer);
   void remove(Forwarded& client);
   void finish_end();
   void serve_waiting();

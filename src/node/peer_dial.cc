@@ -3,21 +3,17 @@
 #include <string>
 #include <utility>
 
-#include "node/peer_link.h"
-
 namespace tubed::node {
 
 PeerDial::PeerDial(loop::Loop& loop, const cluster::MemberAddress& address,
-                   CallerHandshake handshake, const PeerLimits& limits, Done done)
+                   CallerHandshake handshake, const loop::ConnectOptions& options, Done done)
     : loop_(loop),
       handshake_(std::move(handshake)),
       done_(std::move(done)),
       timer_(loop, [this] { finish(Error{"no welcome in time"}); }) {
-  timer_.arm(limits.welcome);
+  timer_.arm(options.limit);
   connector_ = std::make_unique<loop::Connector>(
-      loop, address.host, address.port,
-      // Without a limit for unacknowledged bytes: the other end may be slow to read.
-      loop::ConnectOptions{.limit = limits.welcome},
+      loop, address.host, address.port, options,
       [this](Result<std::unique_ptr<loop::Channel>> result) { on_connected(std::move(result)); });
 }
 
@@ -29,26 +25,45 @@ void PeerDial::on_connected(Result<std::unique_ptr<loop::Channel>> result) {
 }
 
 void PeerDial::on_frame(std::string_view frame) {
+  if (const auto version = cluster::later_version(frame))
+    return finish(Error{cluster::later_version_text(*version)});
   auto step = handshake_.take(frame);
   if (!step) return finish(step.error());
   if (!step->reply.empty()) channel_->send(std::move(step->reply));
-  if (!step->welcome) return;
-  if (step->welcome->status != cluster::WelcomeStatus::ok)
-    return finish(Error{std::string(to_string(step->welcome->status))});
-  if (channel_->unsent() != 0) return finish(Error{"a welcome was sent too early"});
-  finish(channel_->release());
+  if (step->welcome)
+    finish(Answer{.welcome = std::move(*step->welcome), .channel = std::move(channel_)});
 }
 
 void PeerDial::on_closed(std::string_view reason) {
   finish(Error{handshake_.explain(reason)});
 }
 
-void PeerDial::finish(Result<FrameChannel::Released> result) {
+void PeerDial::finish(Result<Answer> result) {
   timer_.disarm();
   connector_.reset();
   channel_.reset();
   const Done done = std::move(done_);  // may destroy the object
   done(std::move(result));
+}
+
+std::string_view to_string(cluster::WelcomeStatus status) {
+  switch (status) {
+    case cluster::WelcomeStatus::ok:
+      return "ok";
+    case cluster::WelcomeStatus::other_cluster:
+      return "it is in another cluster";
+    case cluster::WelcomeStatus::other_node:
+      return "it is another member";
+    case cluster::WelcomeStatus::waiting:
+      return "it has no state yet";
+    case cluster::WelcomeStatus::not_a_member:
+      return "this node is no member";
+    case cluster::WelcomeStatus::busy:
+      return "it is busy";
+    case cluster::WelcomeStatus::too_old:
+      return "the cluster uses a feature level that this node does not know: upgrade this node";
+  }
+  return "?";
 }
 
 }  // namespace tubed::node

@@ -1,5 +1,5 @@
-// PeerDial: one attempt to open a connection to another node that then carries other bytes than
-// frames: for a client, which is passed to the leader.
+// PeerDial: one attempt to open a connection to another node. It connects and begins the handshake
+// (peer_handshake.h), which ends with the Welcome of the other node.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "cluster/control.h"
 #include "cluster/member.h"
 #include "loop/connector.h"
 #include "loop/timer.h"
@@ -19,20 +20,26 @@ namespace tubed::node {
 
 class PeerDial final : public FrameChannelOwner {
  public:
-  // The connection after the Welcome, on which nothing else was sent, with what was read beyond the
-  // Welcome; or one line with the reason why there is none.
-  using Done = std::function<void(Result<FrameChannel::Released>)>;
+  struct Answer {
+    cluster::Welcome welcome;  // with any status
+    // Nothing was sent on it after the handshake. Frames of up to kMostControlBytes may arrive. It
+    // needs another owner.
+    std::unique_ptr<FrameChannel> channel;
+  };
+  // The answer of the other node, or one line with the reason why there is none.
+  using Done = std::function<void(Result<Answer>)>;
 
-  // Calls `done` once, in a later event of the loop, within limits.welcome; it may destroy the
-  // object. `loop` and `limits` outlive the object.
+  // Calls `done` once, in a later event of the loop, within options.limit; it may destroy the
+  // object, but not the channel before it has another owner. Destroying the object earlier cancels
+  // the attempt. `loop` outlives the object.
   PeerDial(loop::Loop& loop, const cluster::MemberAddress& address, CallerHandshake handshake,
-           const PeerLimits& limits, Done done);
+           const loop::ConnectOptions& options, Done done);
 
  private:
   void on_connected(Result<std::unique_ptr<loop::Channel>> result);
   void on_frame(std::string_view frame) override;
   void on_closed(std::string_view reason) override;
-  void finish(Result<FrameChannel::Released> result);
+  void finish(Result<Answer> result);
 
   loop::Loop& loop_;
   CallerHandshake handshake_;
@@ -41,5 +48,8 @@ class PeerDial final : public FrameChannelOwner {
   std::unique_ptr<FrameChannel> channel_;       // while connected
   loop::Timer timer_;
 };
+
+// Returns a clause for logs and errors: "it has no state yet".
+std::string_view to_string(cluster::WelcomeStatus status);
 
 }  // namespace tubed::node

@@ -2,8 +2,8 @@
 //
 // It dials until it has a Welcome, and again whenever the connection is lost:
 //
-// 1. It connects and begins the handshake (peer_handshake.h). The attempt fails if no Welcome
-//    arrives within limits.welcome, or the other node does not accept the connection.
+// 1. It dials (peer_dial.h). The attempt fails if no Welcome arrives within limits.welcome, or the
+//    other node does not accept the connection.
 // 2. The attempt also fails if the other node does not know the level in use. After the Welcome it
 //    is up, and frames are sent. The other node sends nothing further.
 // 3. It fails if the connection is lost, if bytes are not acknowledged within limits.user_timeout,
@@ -19,10 +19,10 @@
 
 #include "cluster/control.h"
 #include "cluster/member.h"
-#include "loop/connector.h"
 #include "loop/timer.h"
+#include "node/cluster_secret.h"
 #include "node/frame_channel.h"
-#include "node/peer_handshake.h"
+#include "node/peer_dial.h"
 #include "node/peer_limits.h"
 
 namespace tubed::node {
@@ -56,22 +56,19 @@ class PeerLink final : public FrameChannelOwner {
   // Queues the frame if the link is up; otherwise drops it. Calls no function of the owner except
   // on_down().
   void send(std::string frame);
-  bool is_up() const { return up_; }
+  bool is_up() const { return channel_ != nullptr; }
   // Returns the highest level that the other node knows, by its last Welcome; 0: none arrived.
   cluster::Level level() const { return level_; }
-  std::size_t unsent() const { return up_ ? channel_->unsent() : 0; }
+  std::size_t unsent() const { return is_up() ? channel_->unsent() : 0; }
   const cluster::Member& member() const { return member_; }
-  // Returns the secret of this connection or attempt; none: there is no secret, or no connection.
-  std::optional<ClusterSecret> secret() const {
-    return handshake_ ? handshake_->secret() : std::nullopt;
-  }
+  // Returns the secret of this connection or attempt; none: there is no secret, or neither.
+  const std::optional<ClusterSecret>& secret() const { return secret_; }
 
  private:
   void on_frame(std::string_view frame) override;
   void on_closed(std::string_view reason) override;
-  void on_timer();
   void dial();
-  void on_connected(Result<std::unique_ptr<loop::Channel>> result);
+  void dialled(Result<PeerDial::Answer> result);
   void fail(const std::string& reason);
 
   loop::Loop& loop_;
@@ -79,16 +76,12 @@ class PeerLink final : public FrameChannelOwner {
   const cluster::MemberAddress address_;
   const PeerLimits& limits_;
   PeerLinkOwner& owner_;
-  std::unique_ptr<loop::Connector> connector_;  // while connecting
-  std::unique_ptr<FrameChannel> channel_;       // while connected
-  std::optional<CallerHandshake> handshake_;    // while connected
-  bool up_ = false;
+  std::optional<ClusterSecret> secret_;
+  std::unique_ptr<PeerDial> dial_;
+  std::unique_ptr<FrameChannel> channel_;  // while up
   cluster::Level level_ = 0;
-  Duration wait_;      // before the next attempt
-  loop::Timer timer_;  // for the wait or the attempt
+  Duration wait_;            // before the next attempt
+  loop::Timer retry_timer_;  // armed after a failure
 };
-
-// Returns a clause for logs and errors: "it has no state yet".
-std::string_view to_string(cluster::WelcomeStatus status);
 
 }  // namespace tubed::node

@@ -5,15 +5,12 @@
 #include <fmt/format.h>
 
 #include "cluster/member.h"
-#include "node/peer_link.h"
 
 namespace tubed::node {
 
 PeerRequest::PeerRequest(loop::Loop& loop, std::string_view address, CallerHandshake handshake,
                          const cluster::Request& request, const PeerLimits& limits, Done done)
-    : loop_(loop),
-      address_(address),
-      handshake_(std::move(handshake)),
+    : address_(address),
       request_(encode(request)),
       done_(std::move(done)),
       timer_(loop, [this] { finish(failure(refused_.empty() ? "no answer in time" : refused_)); }) {
@@ -23,42 +20,35 @@ PeerRequest::PeerRequest(loop::Loop& loop, std::string_view address, CallerHands
     refused_ = "the request is too long";
   timer_.arm(refused_.empty() ? limits.request : Duration());
   if (!refused_.empty()) return;
-  connector_ = std::make_unique<loop::Connector>(
-      loop, parsed->host, parsed->port,
+  dial_ = std::make_unique<PeerDial>(
+      loop, *parsed, std::move(handshake),
       loop::ConnectOptions{.limit = limits.request, .user_timeout = limits.user_timeout},
-      [this](Result<std::unique_ptr<loop::Channel>> result) { on_connected(std::move(result)); });
+      [this](Result<PeerDial::Answer> result) { dialled(std::move(result)); });
 }
 
-void PeerRequest::on_connected(Result<std::unique_ptr<loop::Channel>> result) {
-  connector_.reset();
-  if (!result) return finish(std::move(result).error());
-  channel_ = std::make_unique<FrameChannel>(loop_, std::move(*result), *this, kMostControlBytes);
-  channel_->send(handshake_.hello());
-}
-
-void PeerRequest::on_frame(std::string_view frame) {
-  if (welcomed_) {
-    auto response = cluster::decode_response(frame);
-    if (!response) return finish(failure("its answer cannot be read"));
-    return finish(std::move(*response));
-  }
-  auto step = handshake_.take(frame);
-  if (!step) return finish(failure(step.error().message));
-  if (!step->reply.empty()) channel_->send(std::move(step->reply));
-  if (!step->welcome) return;
-  if (step->welcome->status != cluster::WelcomeStatus::ok)
-    return finish(failure(to_string(step->welcome->status)));
-  welcomed_ = true;
+void PeerRequest::dialled(Result<PeerDial::Answer> result) {
+  dial_.reset();
+  if (!result) return finish(failure(result.error().message));
+  if (result->welcome.status != cluster::WelcomeStatus::ok)
+    return finish(failure(to_string(result->welcome.status)));
+  channel_ = std::move(result->channel);
+  channel_->set_owner(*this);
   channel_->send(request_);
 }
 
+void PeerRequest::on_frame(std::string_view frame) {
+  auto response = cluster::decode_response(frame);
+  if (!response) return finish(failure("its answer cannot be read"));
+  finish(std::move(*response));
+}
+
 void PeerRequest::on_closed(std::string_view reason) {
-  finish(failure(welcomed_ ? reason : handshake_.explain(reason)));
+  finish(failure(reason));
 }
 
 void PeerRequest::finish(Result<cluster::Response> result) {
   timer_.disarm();
-  connector_.reset();
+  dial_.reset();
   channel_.reset();
   const Done done = std::move(done_);  // may destroy the object
   done(std::move(result));

@@ -7,10 +7,9 @@
 #include <string>
 
 #include "cluster/control.h"
-#include "loop/connector.h"
 #include "loop/timer.h"
 #include "node/frame_channel.h"
-#include "node/peer_handshake.h"
+#include "node/peer_dial.h"
 #include "node/peer_limits.h"
 
 namespace tubed::node {
@@ -30,20 +29,17 @@ class PeerRequest final : public FrameChannelOwner {
  private:
   void on_frame(std::string_view frame) override;
   void on_closed(std::string_view reason) override;
-  void on_connected(Result<std::unique_ptr<loop::Channel>> result);
+  void dialled(Result<PeerDial::Answer> result);
   void finish(Result<cluster::Response> result);
   Error failure(std::string_view reason) const;
 
-  loop::Loop& loop_;
   const std::string address_;
-  CallerHandshake handshake_;
   const std::string request_;
-  bool welcomed_ = false;
   std::string refused_;  // an immediate failure, which the timer reports
   Done done_;
   loop::Timer timer_;
-  std::unique_ptr<loop::Connector> connector_;
-  std::unique_ptr<FrameChannel> channel_;
+  std::unique_ptr<PeerDial> dial_;
+  std::unique_ptr<FrameChannel> channel_;  // after the Welcome
 };
 
 class IncomingRequest;

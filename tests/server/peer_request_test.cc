@@ -122,7 +122,8 @@ TEST_CASE("a request to no node, to another cluster, or to a node that ends is a
   const os::Socket closed = loop_test::refusing();
   const std::string address = os::local_address(closed);
   Sent refused(a, "x@" + address);
-  CHECK(refused.error(loop) == "cannot connect to " + address + ": Connection refused");
+  CHECK(refused.error(loop) ==
+        "request to x@" + address + ": cannot connect to " + address + ": Connection refused");
   b.facts.cluster = 8;
   b.links->set_facts(b.facts);
   Sent other(a, b.facts.address);
