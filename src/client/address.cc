@@ -212,6 +212,21 @@ Result<Address> parse_address(std::string_view text) {
   return host_address(text);
 }
 
+Result<std::vector<Address>> parse_addresses(std::string_view text) {
+  std::vector<Address> addresses;
+  const bool is_path = text.starts_with(kUnixPrefix) || text.starts_with('/');
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = is_path ? text.size() : std::min(text.find(',', begin), text.size());
+    addresses.push_back(TRY(parse_address(text.substr(begin, end - begin))));
+    if (addresses.size() > 1 && addresses.back().family == AF_UNIX)
+      return Error{"the address of a unix socket stands alone"};
+    if (addresses.back().tls != addresses.front().tls)
+      return Error{fmt::format("\"{}\": either all addresses have TLS or none has", text)};
+    begin = end + 1;
+  }
+  return addresses;
+}
+
 Result<os::Descriptor> connect_to(const Address& address, Duration limit) {
   return address.family == AF_UNIX ? connect_local(address, limit)
                                    : connect_internet(address, limit);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <sys/socket.h>
 
@@ -36,6 +37,9 @@ std::string host_name(const Address& address);
 // Parses HOST, HOST:PORT, [IPV6], [IPV6]:PORT, unix:PATH, unix:@ABSTRACT or an absolute path; also
 // beanstalk://HOST:PORT or, with TLS, beanstalks://HOST:PORT, where the port is optional.
 Result<Address> parse_address(std::string_view text);
+// Parses one such address, or several of hosts, separated by commas. A path may have commas. Either
+// all have TLS or none has.
+Result<std::vector<Address>> parse_addresses(std::string_view text);
 
 inline constexpr int kTimeoutSeconds = 30;
 inline constexpr Duration kTimeout = std::chrono::seconds(kTimeoutSeconds);

@@ -26,13 +26,52 @@ void limit_replies(std::uint64_t bytes) {
 Connection::Connection(Transport transport)
     : transport_(std::move(transport)), parser_({.max_body_bytes = max_reply_bytes}) {}
 
+std::string to_string(const Target& server) {
+  std::string text;
+  for (const Address& address : server.addresses) {
+    if (!text.empty()) text += ',';
+    text += to_string(address);
+  }
+  return text;
+}
+
 Result<Connection> Connection::open(const Target& server, Duration timeout) {
-  TUBED_ASSERT(!server.address.tls || server.tls != nullptr);
-  Transport transport(TRY(connect_to(server.address, timeout)));
-  if (server.address.tls) TRY(transport.start_tls(*server.tls, server.address, timeout));
+  std::vector<Error> errors;
+  for (const Address& address : server.addresses) {
+    const bool is_last = &address == &server.addresses.back();
+    auto connection = open_one(server, address, is_last ? timeout : std::min(timeout, kTryTimeout));
+    if (connection) return connection;
+    errors.push_back(std::move(connection).error());
+  }
+  // So that nothing_listens(), which reads the end, is true if it is true of all.
+  std::ranges::stable_partition(errors, nothing_listens);
+  std::string text;
+  for (const Error& error : errors) {
+    if (!text.empty()) text += "; ";
+    text += error.message;
+  }
+  return Error{std::move(text)};
+}
+
+Result<Connection> Connection::open_one(const Target& server, const Address& address,
+                                        Duration timeout) {
+  TUBED_ASSERT(!address.tls || server.tls != nullptr);
+  Transport transport(TRY(connect_to(address, timeout)));
+  if (address.tls) TRY(transport.start_tls(*server.tls, address, timeout));
   Connection connection(std::move(transport));
   if (!server.token.empty()) TRY(connection.authenticate(server.token, timeout));
+  if (server.addresses.size() == 1) return connection;
+  if (auto serves = connection.check_that_it_serves(timeout); !serves)
+    return Error{fmt::format("{}: {}", to_string(address), serves.error().message)};
   return connection;
+}
+
+// Another answer, such as UNAUTHORIZED, is the reason why it does not serve.
+Result<void> Connection::check_that_it_serves(Duration timeout) {
+  TRY(send("list-tube-used\r\n"));
+  const auto reply = TRY(receive(timeout));
+  if (reply.is("USING")) return {};
+  return Error{fmt::format("the server answered \"{}\"", reply.line)};
 }
 
 // The Error contains only the server's text, never the token.

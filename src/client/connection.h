@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -25,17 +26,26 @@ namespace tubed::client {
 // connection has been opened.
 void limit_replies(std::uint64_t bytes);
 
+inline constexpr Duration kTryTimeout = std::chrono::seconds(5);
+
 // A server, and what a client needs to be admitted to it.
 struct Target {
-  Address address;
-  std::shared_ptr<const TlsContext> tls = nullptr;  // required if address.tls
+  std::vector<Address> addresses{Address()};        // of the server or of the nodes of a cluster
+  std::shared_ptr<const TlsContext> tls = nullptr;  // required if the addresses have TLS
   std::string token = {};                           // for auth; empty: none
 };
+
+// The addresses, separated by commas.
+std::string to_string(const Target& server);
 
 class Connection {
  public:
   // Connects, performs the TLS handshake, and sends the token; each within the timeout. All
   // connections of a program are opened here.
+  //
+  // With several addresses, tries one after the other until one answers a command: a node of a
+  // cluster that refuses clients closes the connection instead. Before the last, each step has at
+  // most kTryTimeout. The error has the reason of each.
   static Result<Connection> open(const Target& server, Duration timeout = kTimeout);
 
   // No function waits beyond this time, whatever its timeout.
@@ -64,8 +74,11 @@ class Connection {
 
  private:
   explicit Connection(Transport transport);
+  static Result<Connection> open_one(const Target& server, const Address& address,
+                                     Duration timeout);
 
   Result<void> authenticate(const std::string& token, Duration timeout);
+  Result<void> check_that_it_serves(Duration timeout);
   // Waits until everything is sent; receives meanwhile.
   Result<void> wait_for_room();
   Result<void> wait(short events, Duration timeout);

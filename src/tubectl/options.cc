@@ -10,8 +10,8 @@
 
 namespace tubed::tubectl {
 
-Result<void> check_address(std::string_view text) {
-  TRY(client::parse_address(text));
+Result<void> check_addresses(std::string_view text) {
+  TRY(client::parse_addresses(text));
   return {};
 }
 

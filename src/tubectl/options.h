@@ -28,15 +28,15 @@ using options::time;
 using options::ValueType;
 
 // Each returns what is wrong with the value.
-Result<void> check_address(std::string_view text);
+Result<void> check_addresses(std::string_view text);
 Result<void> check_unix_socket(std::string_view text);
 Result<void> check_tube(std::string_view text);
 Result<void> check_job_id(std::string_view text);
 Result<void> check_job_or_tube(std::string_view text);
 
-// The address of a server.
-inline constexpr ValueType kAddress{
-    .kind = ValueType::Kind::text, .placeholder = "ADDRESS", .check = check_address};
+// The address of a server, or several.
+inline constexpr ValueType kAddresses{
+    .kind = ValueType::Kind::text, .placeholder = "ADDRESS", .check = check_addresses};
 // unix:PATH or an absolute path.
 inline constexpr ValueType kUnixSocket{
     .kind = ValueType::Kind::file, .placeholder = "ADDRESS", .check = check_unix_socket};

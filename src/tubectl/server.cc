@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,11 +19,11 @@
 namespace tubed::tubectl {
 namespace {
 
-// The address, with the option --tls applied.
-Result<client::Address> address_of(const Server& server) {
-  auto address = TRY(client::parse_address(server.text));
-  address.tls = address.tls || server.tls;
-  return address;
+// The addresses, with the option --tls applied. All or none have TLS.
+Result<std::vector<client::Address>> addresses_of(const Server& server) {
+  auto addresses = TRY(client::parse_addresses(server.text));
+  for (client::Address& address : addresses) address.tls = address.tls || server.tls;
+  return addresses;
 }
 
 // TUBED_CA is used by connections with TLS and ignored by others.
@@ -34,7 +35,8 @@ bool is_from_environment(const std::string& ca) {
 }  // namespace
 
 Result<void> check(const Server& server) {
-  const auto address = TRY(address_of(server));
+  const auto addresses = TRY(addresses_of(server));
+  const client::Address& address = addresses.front();
   if (address.tls && address.family == AF_UNIX) {
     return Error{"--tls: a unix socket has no TLS"};
   }
@@ -53,15 +55,15 @@ Result<void> check(const Server& server) {
 }
 
 int prepare(Server& server) {
-  auto address = address_of(server);
-  if (!address) return fail(kExitUsage, address.error().message);
-  server.target.address = std::move(*address);
+  auto addresses = addresses_of(server);
+  if (!addresses) return fail(kExitUsage, addresses.error().message);
+  server.target.addresses = std::move(*addresses);
   if (!server.token_file.empty()) {
     auto token = read_token(server.token_file);
     if (!token) return fail(kExitBadInput, token.error().message);
     server.target.token = std::move(*token);
   }
-  if (!server.target.address.tls) return 0;
+  if (!server.target.addresses.front().tls) return 0;
   for (const std::string& path : {server.ca, server.certificate, server.key}) {
     if (!path.empty() && ::access(path.c_str(), R_OK) != 0) {
       return fail(kExitIo, client::system_error("cannot read " + path).message);

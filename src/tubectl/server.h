@@ -29,9 +29,10 @@ struct Server {
 
 inline constexpr OptionRow kServerOption =
     option<&Server::text>({.names = "-s,--server",
-                           .type = kAddress,
+                           .type = kAddresses,
                            .help = "HOST, HOST:PORT, [IPV6]:PORT, unix:PATH or an absolute path; "
-                                   "with TLS beanstalks://HOST:PORT",
+                                   "with TLS beanstalks://HOST:PORT. Of several HOST:PORT with "
+                                   "commas between them, the first that serves",
                            .shows_default = true});
 
 template <auto kServer>

@@ -64,11 +64,11 @@ Result<int> look_or_watch(const Server& server, std::string_view subcommand,
     if (!code) connection.reset();
     return code;
   };
-  return look_or_watch({.seconds = seconds,
-                        .json = json,
-                        .title = "tubectl " + std::string(subcommand) + " on " +
-                                 client::to_string(server.target.address)},
-                       look_once);
+  return look_or_watch(
+      {.seconds = seconds,
+       .json = json,
+       .title = "tubectl " + std::string(subcommand) + " on " + to_string(server.target)},
+      look_once);
 }
 
 // The lines of JSON with the member "time" first in each object.

@@ -1,8 +1,11 @@
 #include "client/address.h"
 
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
+
+#include "client/connection.h"
 
 namespace tubed::client {
 
@@ -26,6 +29,25 @@ TEST_CASE("addresses are parsed, and written in the same form") {
   CHECK(shown("beanstalks://10.1.2.3") == "beanstalks://10.1.2.3:11300");
   CHECK(shown("beanstalks://[::1]") == "beanstalks://[::1]:11300");
   CHECK(shown("/" + std::string(106, 'x')) == "unix:/" + std::string(106, 'x'));
+}
+
+TEST_CASE("several addresses are separated by commas") {
+  const auto shown = [](std::string_view text) {
+    return to_string(Target{.addresses = parse_addresses(text).value()});
+  };
+  CHECK(shown("10.1.2.3") == "10.1.2.3:11300");
+  CHECK(shown("a:1,[::1]:2,10.1.2.3") == "a:1,[::1]:2,10.1.2.3:11300");
+  CHECK(shown("beanstalks://a,beanstalks://b:7") == "beanstalks://a:11300,beanstalks://b:7");
+  // Also where addresses had commas before several were allowed.
+  CHECK(shown("/tmp/a,b") == "unix:/tmp/a,b");
+  CHECK(shown("unix:a,b") == "unix:a,b");
+  const auto refused = [](std::string_view text) { return parse_addresses(text).error().message; };
+  CHECK(refused("a,") == "\"\" is neither an address nor a host's name");
+  CHECK(refused(",a") == "\"\" is neither an address nor a host's name");
+  CHECK(refused("a, b") == "\" b\" is neither an address nor a host's name");
+  CHECK(refused("a,unix:/b") == "the address of a unix socket stands alone");
+  CHECK(refused("a,beanstalks://b") ==
+        "\"a,beanstalks://b\": either all addresses have TLS or none has");
 }
 
 TEST_CASE("a certificate must be valid for the host as it was written") {

@@ -21,6 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "client/address.h"
 #include "client/pipeline.h"
 #include "client/times.h"
 #include "os/descriptor.h"
@@ -50,8 +51,10 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
+  const std::string& name() const { return name_; }
+
   Connection connect() const {
-    auto client = Connection::open({.address = parse_address(name_).value()});
+    auto client = Connection::open({.addresses = {parse_address(name_).value()}});
     REQUIRE(client);
     return std::move(*client);
   }
@@ -149,7 +152,7 @@ TEST_CASE("a reply sent before the server closed is received, although a send fa
   path.copy(local.sun_path, sizeof local.sun_path - 1);
   REQUIRE(::bind(listener.number(), reinterpret_cast<sockaddr*>(&local), sizeof local) == 0);
   REQUIRE(::listen(listener.number(), 1) == 0);
-  auto client = Connection::open({.address = parse_address(path).value()});
+  auto client = Connection::open({.addresses = {parse_address(path).value()}});
   ::unlink(path.c_str());
   REQUIRE(client);
   {
@@ -164,6 +167,52 @@ TEST_CASE("a reply sent before the server closed is received, although a send fa
   CHECK(next.error().message.find("cannot send") == 0);
 }
 
+TEST_CASE("of several servers, the first that answers is used") {
+  // A node of a cluster that refuses clients closes at once, or after it has waited for a leader.
+  Peer closes([](int) {});
+  Peer waits([](int descriptor) { await_lines(descriptor, 1); });
+  Peer admits_nobody([](int descriptor) {
+    await_lines(descriptor, 1);
+    send_text(descriptor, "UNAUTHORIZED\r\n");
+  });
+  Peer serves([](int descriptor) {
+    await_lines(descriptor, 1);
+    send_text(descriptor, "USING default\r\n");
+    await_lines(descriptor, 1);
+    send_text(descriptor, "USING mine\r\n");
+  });
+  const std::string names =
+      fmt::format("{},{},{}", closes.name(), waits.name(), admits_nobody.name());
+  auto client = Connection::open(
+      {.addresses =
+           parse_addresses(fmt::format("127.0.0.1:1,{},{}", names, serves.name())).value()});
+  REQUIRE(client);
+  const auto reply = client->ask("use mine");
+  REQUIRE(reply);
+  CHECK(reply->line == "USING mine");
+}
+
+TEST_CASE("if no server answers, the error has the reason of each") {
+  Peer closes([](int) {});
+  Peer admits_nobody([](int descriptor) {
+    await_lines(descriptor, 1);
+    send_text(descriptor, "UNAUTHORIZED\r\n");
+  });
+  const auto client = Connection::open(
+      {.addresses =
+           parse_addresses(fmt::format("{},127.0.0.1:1,{}", closes.name(), admits_nobody.name()))
+               .value()});
+  REQUIRE_FALSE(client);
+  const std::string& error = client.error().message;
+  CHECK(error.starts_with("cannot connect to 127.0.0.1:1: Connection refused; " + closes.name()));
+  CHECK(error.ends_with(admits_nobody.name() + ": the server answered \"UNAUTHORIZED\""));
+  CHECK_FALSE(nothing_listens(client.error()));
+  const auto nobody =
+      Connection::open({.addresses = parse_addresses("127.0.0.1:1,127.0.0.1:2").value()});
+  REQUIRE_FALSE(nobody);
+  CHECK(nothing_listens(nobody.error()));
+}
+
 // A server listens there if systemd has passed the socket on.
 TEST_CASE("an abstract socket is connected to by its name") {
   const std::string name = fmt::format("tubed-abstract-test-{}", ::getpid());
@@ -173,9 +222,9 @@ TEST_CASE("an abstract socket is connected to by its name") {
   name.copy(local.sun_path + 1, sizeof local.sun_path - 1);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   REQUIRE(::bind(listener.number(), reinterpret_cast<sockaddr*>(&local), size) == 0);
-  CHECK_FALSE(Connection::open({.address = parse_address("unix:@" + name).value()}));
+  CHECK_FALSE(Connection::open({.addresses = {parse_address("unix:@" + name).value()}}));
   REQUIRE(::listen(listener.number(), 1) == 0);
-  CHECK(Connection::open({.address = parse_address("unix:@" + name).value()}));
+  CHECK(Connection::open({.addresses = {parse_address("unix:@" + name).value()}}));
 }
 
 // Other threads block the signal, so only the waiting thread gets it.
@@ -197,7 +246,7 @@ TEST_CASE("a signal does not end the wait for a connection") {
   REQUIRE(::bind(listener.number(), reinterpret_cast<sockaddr*>(&local), sizeof local) == 0);
   REQUIRE(::listen(listener.number(), 0) == 0);
   const Address address = parse_address(path).value();
-  const auto first = Connection::open({.address = address});
+  const auto first = Connection::open({.addresses = {address}});
   REQUIRE(first);
 
   // The backlog of the listener is full.
@@ -205,7 +254,7 @@ TEST_CASE("a signal does not end the wait for a connection") {
   std::atomic<bool> returned = false;
   std::thread connecting([&] {
     ::pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);
-    second = Connection::open({.address = address});
+    second = Connection::open({.addresses = {address}});
     ::pthread_sigmask(SIG_BLOCK, &alarm, nullptr);
     returned = true;
   });

@@ -1,8 +1,11 @@
 """Clients of nodes that do not lead (cluster.clients): passed to the leader, or refused."""
 
 import contextlib
+import json
+import os
 import signal
 import socket
+import subprocess
 import threading
 import unittest
 
@@ -171,6 +174,13 @@ class Forward(ClusterTest):
         cluster = self.cluster_of(settings={"cluster__clients": "refuse"})
         for node in cluster.followers():
             self.assertEqual(node.connect().rest(), b"")
+        # tubectl goes on to the node that serves.
+        leader = cluster.leader()
+        addresses = [node.client_address for node in (*cluster.followers(), leader)]
+        shown = subprocess.run(
+            [os.environ["TUBECTL_PROGRAM"], "-s", ",".join(addresses), "stats", "--json"],
+            stdout=subprocess.PIPE, check=True)
+        self.assertEqual(json.loads(shown.stdout)["pid"], leader.daemon.pid)
 
 
 if __name__ == "__main__":

@@ -102,9 +102,9 @@ class Clear {
   int ask(const FreeCounts& all) const {
     if (options_.yes || all.total() == 0) return 0;
     const std::string some = options_.filters.any() ? " that match" : "";
-    const auto confirmed = confirm(
-        fmt::format("Delete {} jobs of {} on {}{}?", all.words(), tubes_in_words(options_.tubes),
-                    client::to_string(options_.server.target.address), some));
+    const auto confirmed = confirm(fmt::format("Delete {} jobs of {} on {}{}?", all.words(),
+                                               tubes_in_words(options_.tubes),
+                                               to_string(options_.server.target), some));
     if (!confirmed) {
       return fail(kExitUsage, fmt::format("{}; --yes deletes unasked", confirmed.error().message));
     }

@@ -66,7 +66,7 @@ struct TopOptions {
 
 // Cannot fail: the options were checked when the command line was parsed.
 Model make_model(const TopOptions& options) {
-  Model model(to_string(options.server.target.address));
+  Model model(to_string(options.server.target));
   const auto key = top::sort_key_of(options.sort);
   model.tubes.sort_by(key.value_or(top::SortKey::ready));
   model.tubes.filter(options.filter);

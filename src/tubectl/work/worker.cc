@@ -44,14 +44,13 @@ constexpr std::string_view kBatches = "reserve-batch:timeout";
 constexpr std::uint32_t kLongestWait = UINT32_MAX;  // 136 years
 
 // A worker may wait in a reserve for days, and must notice if the server's machine fails.
-void keep_alive(const client::Connection& connection, const client::Address& server) {
-  if (server.family == AF_UNIX) return;
+void keep_alive(const client::Connection& connection) {
   const int on = 1;
   const int idle_seconds = 60;
   const int between_seconds = 10;
   const int probes = 6;
   const int number = connection.descriptor();
-  // Errors are ignored: the connection works without keepalive.
+  // Errors are ignored, also those of a unix socket: the connection works without keepalive.
   ::setsockopt(number, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   ::setsockopt(number, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds);
   ::setsockopt(number, IPPROTO_TCP, TCP_KEEPINTVL, &between_seconds, sizeof between_seconds);
@@ -90,7 +89,7 @@ std::uint64_t Worker::unworked() const {
 
 void Worker::greet(client::Connection connection) {
   TUBED_ASSERT(state_ == State::away);
-  keep_alive(connection, plan_.server.address);
+  keep_alive(connection);
   connection_.emplace(std::move(connection));
   state_ = State::greeting;
   auto watch = loop_.watch(connection_->descriptor(), [this](client::EventLoop::Ready) {
