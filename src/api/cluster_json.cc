@@ -25,7 +25,8 @@ Json member_json(const stats::ClusterNode& node) {
           {"self", node.is_self},
           {"match", node.match ? Json(*node.match) : Json()},
           {"silent_ms", node.silence ? in_milliseconds(*node.silence) : Json()},
-          {"level", node.level > 0 ? Json(node.level) : Json()}};
+          {"level", node.level > 0 ? Json(node.level) : Json()},
+          {"failure", node.failure.empty() ? Json() : Json(node.failure)}};
 }
 
 }  // namespace

@@ -533,7 +533,9 @@ const stats::ClusterState& ClusterMember::state() {
     describe_node(node_->node(), node_->replica().applied().index, state_);
     state_.raft_log_full = node_->raft_log_full();
     for (stats::ClusterNode& other : state_.nodes) {
-      if (!other.is_self) other.level = links_->last_level(other.id);
+      if (other.is_self) continue;
+      other.level = links_->last_level(other.id);
+      other.failure = links_->last_failure(other.id);
     }
   } else {
     state_.role = stats::ClusterRole::waiting;

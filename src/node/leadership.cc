@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "json/json.h"
+#include "node/node_owner.h"
 #include "os/process.h"
 
 namespace tubed::node {
@@ -22,6 +23,9 @@ constexpr Duration kStandbyInterval = std::chrono::milliseconds(20);
 // A node that cannot store entries asks another node to lead at most this often, because the other
 // may be in the same state.
 constexpr Duration kHandOverInterval = std::chrono::seconds(10);
+
+// A voter that has not answered for so long is not counted on when another is removed.
+constexpr Duration kSilent = std::chrono::seconds(5);
 
 // Attempts to pass on leadership. Each takes at most an election timeout.
 constexpr int kAttempts = 3;
@@ -51,7 +55,10 @@ Response Leadership::run(const Request& request) {
   const std::string name = text_of(*object, "name");
   if (request.path == "/cluster/transfer") return transfer(name);
   if (!cluster::is_node_name(name)) return refusal(400, "\"name\" is not the name of a node");
-  if (request.path == "/cluster/remove") return remove(name);
+  if (request.path == "/cluster/remove") {
+    const json::Json* const force = object->find("force");
+    return remove(name, force != nullptr && force->truth() == true);
+  }
   if (request.path == "/cluster/add") return add(name, text_of(*object, "address"));
   return refusal(404, "no such request");
 }
@@ -84,13 +91,39 @@ Response Leadership::add(const std::string& name, const std::string& address) {
   return kAccepted;
 }
 
-Response Leadership::remove(const std::string& name) {
+// Returns the names of voters other than `without` that have not answered for some time, if those
+// that answer are no majority without it; otherwise an empty text.
+std::string Leadership::lost_with(const std::vector<Member>& members, const Member& without) const {
+  std::size_t voters = 0;
+  std::string silent;
+  std::size_t silent_voters = 0;
+  for (const Member& member : members) {
+    if (member.role != MemberRole::voter || member.id == without.id) continue;
+    ++voters;
+    if (member.id == node_.id()) continue;
+    const auto since = node_.silent_since(member.id);
+    if (since && NodeOwner::now() - *since < kSilent) continue;
+    ++silent_voters;
+    silent += fmt::format("{}{}", silent.empty() ? "" : ", ", cluster::name_in(member.address));
+  }
+  return 2 * (voters - silent_voters) > voters ? std::string() : silent;
+}
+
+Response Leadership::remove(const std::string& name, bool force) {
   std::vector<Member> members = node_.members();
   const auto member = named(members, name);
   if (member == members.end()) return refusal(404, fmt::format("no member is named {}", name));
   const bool is_last_voter = member->role == MemberRole::voter &&
                              std::ranges::count(members, MemberRole::voter, &Member::role) == 1;
   if (is_last_voter) return refusal(409, fmt::format("{} is the only voter", name));
+  if (member->role == MemberRole::voter && !force) {
+    if (const std::string silent = lost_with(members, *member); !silent.empty()) {
+      return refusal(409,
+                     fmt::format("without {}, no majority of the voters answers: {} is silent; "
+                                 "--force removes it all the same, and then no node serves",
+                                 name, silent));
+    }
+  }
   members.erase(members.begin() + (member - members.begin()));
   if (!node_.change_members(members))
     return refusal(503, "another change of the members is under way, or the others lag behind");

@@ -55,8 +55,11 @@ class Leadership {
     begun,   // the other node is asked
   };
 
+  std::string lost_with(const std::vector<cluster::Member>& members,
+                        const cluster::Member& without) const;
   cluster::Response add(const std::string& name, const std::string& address);
-  cluster::Response remove(const std::string& name);
+  // `force`: also if the rest has no majority that answers.
+  cluster::Response remove(const std::string& name, bool force);
   cluster::Response transfer(const std::string& name);
   void try_again(std::string_view reason);
   void promote_standbys();

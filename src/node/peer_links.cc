@@ -138,6 +138,11 @@ cluster::Level PeerLinks::last_level(NodeId node) const {
   return found->second.level != 0 ? found->second.level : found->second.link->level();
 }
 
+std::string PeerLinks::last_failure(NodeId node) const {
+  const auto found = outgoing_.find(node);
+  return found == outgoing_.end() || found->second.waits ? std::string() : found->second.reason;
+}
+
 std::size_t PeerLinks::unsent(NodeId node) const {
   const auto found = outgoing_.find(node);
   return found == outgoing_.end() ? 0 : found->second.link->unsent();
@@ -158,6 +163,7 @@ Hello PeerLinks::hello_for(const Member& member) const {
 void PeerLinks::on_up(PeerLink& link) {
   Outgoing& outgoing = outgoing_[link.member().id];
   outgoing.reason.clear();
+  outgoing.waits = false;
   outgoing.level = link.level();
   log_.limited(Log::Level::info, os::monotonic_now(), "connected to another node",
                {{"address", link.member().address},
@@ -166,8 +172,9 @@ void PeerLinks::on_up(PeerLink& link) {
 }
 
 void PeerLinks::on_down(PeerLink& link, const std::string& reason) {
-  std::string& last = outgoing_[link.member().id].reason;
-  if (std::exchange(last, reason) == reason) return;
+  Outgoing& outgoing = outgoing_[link.member().id];
+  outgoing.waits = false;
+  if (std::exchange(outgoing.reason, reason) == reason) return;
   log_.limited(
       Log::Level::info, os::monotonic_now(), "not connected to another node",
       {{"address", link.member().address}, {"id", text_of(link.member().id)}, {"reason", reason}});
@@ -175,6 +182,7 @@ void PeerLinks::on_down(PeerLink& link, const std::string& reason) {
 
 void PeerLinks::on_rejected(PeerLink& link, const cluster::Welcome& welcome) {
   const NodeId by = link.member().id;
+  outgoing_[by].waits = welcome.status == WelcomeStatus::waiting;
   host_.begin_tick();
   host_.on_rejected(by, welcome);
 }

@@ -198,6 +198,36 @@ class Members(ClusterTest):
         cluster.wait_for_voters()
         self.stop_load(load)
 
+    def test_a_node_that_cannot_be_added(self):
+        cluster = Cluster(self, nodes=2).start()
+
+        def failure_of(name, address):
+            """Returns what the leader says of the link to a member that it has added."""
+            cluster.change("/cluster/add", {"name": name, "address": address})
+            member = until("a failure", lambda: next(
+                (one for one in cluster.leader().status()["members"]
+                 if one["name"] == name and one["failure"]), None))
+            cluster.remove(name)
+            return member["failure"]
+
+        new = cluster.new_node("c")
+        self.assertIn("Connection refused", failure_of("c", new.address))  # it does not run
+        new.start()
+        self.assertIn("it is another member", failure_of("d", new.address))
+
+    def test_a_removal_that_would_leave_no_majority(self):
+        cluster = Cluster(self).start()
+        leader, (alive, dead) = cluster.leader(), cluster.followers()
+        dead.kill()
+        until("the silence to be felt", lambda: next(
+            one for one in leader.status()["members"]
+            if one["name"] == dead.name)["silent_ms"] > 5000)
+        status, answer = leader.ask("POST", "/cluster/remove", {"name": alive.name})
+        self.assertEqual(status, 409)
+        self.assertIn(f"{dead.name} is silent; --force", answer["error"])
+        cluster.remove(dead.name)
+        cluster.complete({leader.name, alive.name})
+
     def test_the_requests_of_operators(self):
         cluster = Cluster(self).start()
         free = cluster.new_node("d")

@@ -342,6 +342,28 @@ TEST_CASE("a wait for an added node ends when the node votes") {
                           "no leader is known", "d is a standby that lacks 10 entries"});
 }
 
+TEST_CASE("a wait for an added node ends if there is no connection to it") {
+  const auto with_d = [](std::string failure) {
+    return changed([&](State& state) {
+      state.members.push_back({.name = "d", .match = 0, .failure = std::move(failure)});
+    });
+  };
+  Node unreachable{.seen = {with_d("no route")}};
+  const Failure failure = failure_of(unreachable.wait(changing(until_votes("d"))));
+  CHECK(failure.code == kExitFailure);
+  CHECK(failure.reason == "d is a standby without a connection: no route");
+  CHECK(unreachable.time >= kUnreachable);
+  // A node that is connected now and then, and one that fetches the state, may take longer.
+  Node node{.look_takes = kUnreachable - 1s};
+  for (int i = 0; i < 5; ++i) {
+    node.seen.push_back(with_d("no route"));
+    node.seen.push_back(with_d(""));
+  }
+  node.seen.push_back(changed(
+      [](State& state) { state.members.push_back({.name = "d", .votes = true, .match = 5000}); }));
+  CHECK(text_of(node.wait(changing(until_votes("d")))) == "d votes");
+}
+
 TEST_CASE("a wait for an added node ends when the loss of any node cannot undo its vote") {
   const auto with_d = [](std::uint64_t committed, std::optional<std::uint64_t> match) {
     return changed([=](State& state) {

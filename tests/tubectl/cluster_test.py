@@ -333,6 +333,28 @@ class Changes(ClusterTest):
         self.assertIn("d is a member already (409)",
                       self.failed(FAILURE, node, "cluster", "add", "d", "10.0.0.4"))
 
+    def test_a_node_that_cannot_be_added_is_removed_again(self):
+        node = self.node()
+
+        def disconnect(state):
+            for one in state["members"]:
+                if one["name"] == "d":
+                    one |= {"match": 0, "votes": False,
+                            "failure": "it does not accept this node: it is another member"}
+
+        node.on_look = disconnect
+        error = self.failed(TIMED_OUT, node, "cluster", "add", "--timeout", "1", "d", "10.0.0.4")
+        self.assertIn("after 1 s: d is a standby without a connection: it does not accept this "
+                      "node: it is another member; it was removed again", error)
+        self.assertEqual([one["name"] for one in node.state["members"]], ["a", "b", "c"])
+        # The removal fails, too: it is left to the operator.
+        node.override["/cluster/remove"] = (404, {"error": "there is no such path"})
+        self.assertIn("; to take it back: tubectl cluster remove d",
+                      self.failed(TIMED_OUT, node, "cluster", "add", "--timeout", "1", "d",
+                                  "10.0.0.4"))
+        self.assertIn("warning: no connection to d: it does not accept this node: it is another "
+                      "member", self.done(node, "cluster", "status"))
+
     def test_does_not_wait_when_it_is_not_to(self):
         node = self.node()
         for words in (("add", "d", "10.0.0.4"), ("remove", "d"), ("transfer",), ("transfer", "c")):
@@ -344,6 +366,9 @@ class Changes(ClusterTest):
         node = self.node()
         self.assertEqual(self.done(node, "cluster", "remove", "c"), "c is no longer a member\n")
         self.assertEqual(json.loads(node.requests[1][2]), {"name": "c"})
+        node.requests.clear()
+        self.done(node, "cluster", "remove", "--force", "b")
+        self.assertEqual(json.loads(node.requests[1][2]), {"name": "b", "force": True})
         self.assertIn("there is no node c (404)",
                       self.failed(FAILURE, node, "cluster", "remove", "c"))
 

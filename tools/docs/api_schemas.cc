@@ -110,6 +110,9 @@ constexpr auto kMembers = std::to_array<Member>({
      "Milliseconds since its last answer; null: not known."},
     {"ClusterMember", "level", kIntegerOrNull,
      "The highest feature level that its version knows; null: not known."},
+    {"ClusterMember", "failure", kStringOrNull,
+     "Why the node that answers has no connection to it; null: it has one, or waits for an "
+     "answer."},
     {"Group", "name", kString, "The name of the group."},
     {"Group", "ready", kInteger, "Its ready members."},
     {"Group", "reserved", kInteger, "Its members that clients hold."},

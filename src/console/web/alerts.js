@@ -128,10 +128,10 @@ function clusterAlerts(state) {
     add("not serving", "info", `${refusalOfNode(state)} Its console has the alerts of tubes.`,
       leaderConsole(state) || undefined);
   }
-  for (const { name, silent_ms: silence } of state.members) {
+  for (const { name, silent_ms: silence, failure } of state.members) {
     if (silence < kSilentMs) continue;
     add(`silent ${name}`, "warning", `Node ${visible(name)}: no answer for `
-      + `${duration(silence / 1000)}.`);
+      + `${duration(silence / 1000)}${failure ? ` (${visible(failure)})` : ""}.`);
   }
   if (state.raft_log_limit > 0 && state.raft_log_bytes >= kFullLog * state.raft_log_limit) {
     add("raft log", "warning", `The raft log uses ${bytes(state.raft_log_bytes)} of its `

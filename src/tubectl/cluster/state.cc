@@ -45,7 +45,8 @@ std::optional<Member> member_of(const Json& value) {
                 .is_self = is_true(value, "self"),
                 .match = number_of(value, "match"),
                 .silence = time_of(value, "silent_ms"),
-                .level = number_of(value, "level")};
+                .level = number_of(value, "level"),
+                .failure = text_of(value, "failure")};
   if (member.name.empty()) return std::nullopt;
   return member;
 }
@@ -61,7 +62,10 @@ bool is_silent(const Member& member) {
 }
 
 std::string silence_in_words(const Member& member) {
-  return fmt::format("{} has been silent for {}", member.name, in_words(*member.silence));
+  std::string text =
+      fmt::format("{} has been silent for {}", member.name, in_words(*member.silence));
+  if (!member.failure.empty()) text += ": " + member.failure;
+  return text;
 }
 
 std::string entries(std::uint64_t number) {
@@ -193,6 +197,8 @@ std::vector<std::string> warnings(const State& state, const State* before, Milli
   for (const Member& member : state.members) {
     if (is_silent(member)) {
       texts.push_back(silence_in_words(member));
+    } else if (!member.is_self && !member.failure.empty()) {
+      texts.push_back(fmt::format("no connection to {}: {}", member.name, member.failure));
     } else if (state.leads() && !member.is_self && !member.silence) {
       texts.push_back(
           fmt::format("{} has not answered yet: is a node at {}?", member.name, member.address));

@@ -28,6 +28,7 @@ struct Member {
   std::optional<std::uint64_t> match{};   // the last entry that the member is known to have
   std::optional<Milliseconds> silence{};  // since its last answer
   std::optional<std::uint64_t> level{};   // the highest feature level that it knows
+  std::string failure{};  // why the reporting node has no connection to it; empty: not known
 };
 
 struct State {

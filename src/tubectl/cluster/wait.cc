@@ -29,12 +29,15 @@ std::string in_seconds(Duration time) {
 }
 
 std::string standby_in_words(const State& state, const Member& member) {
+  if (!member.failure.empty())
+    return fmt::format("{} is a standby without a connection: {}", member.name, member.failure);
   const auto behind = state.behind(member);
   if (!behind) return fmt::format("{} is a standby", member.name);
   return fmt::format("{} is a standby that lacks {} entries", member.name, *behind);
 }
 
-// Remembers whether it has seen the member, and since when a leader has been known without it.
+// Remembers whether it has seen the member, since when a leader has been known without it, and since
+// when there has been no connection to it.
 class VoteJudge {
  public:
   explicit VoteJudge(std::string name) : name_(std::move(name)) {}
@@ -42,7 +45,13 @@ class VoteJudge {
   Verdict operator()(const State& state, client::TimePoint now) {
     if (const Member* const member = state.find(name_)) {
       seen_ = true;
-      if (!member->votes) return {Kind::wait, standby_in_words(state, *member)};
+      if (member->failure.empty()) failed_since_.reset();
+      if (!member->votes) {
+        std::string text = standby_in_words(state, *member);
+        if (member->failure.empty()) return {Kind::wait, std::move(text)};
+        if (!failed_since_) failed_since_ = now;
+        return {now - *failed_since_ < kUnreachable ? Kind::wait : Kind::failed, std::move(text)};
+      }
       if (!state.has_final_members())
         return {Kind::wait, fmt::format("the vote of {} is not committed", name_)};
       if (state.lacks_change(*member))
@@ -72,6 +81,7 @@ class VoteJudge {
   std::string name_;
   bool seen_ = false;
   std::optional<client::TimePoint> missing_since_;
+  std::optional<client::TimePoint> failed_since_;
 };
 
 }  // namespace

@@ -65,6 +65,7 @@ struct ClusterOptions {
   std::string admin = cluster::kDefaultAdmin;
   bool json = false;
   bool no_wait = false;
+  bool force = false;
   std::optional<double> watch;
   std::optional<double> timeout;
 
@@ -122,6 +123,7 @@ std::string check_words(ClusterOptions& options) {
   if (!row.waits && (options.no_wait || options.timeout)) {
     return "--no-wait and --timeout are for add, remove and transfer";
   }
+  if (!options.is("remove") && options.force) return "--force is for remove";
   if (options.name && !is_member_name(*options.name)) {
     return fmt::format("\"{}\" is no name of a node: it has 1 to {} letters, digits, and . _ -",
                        one_line(*options.name), kLongestMemberName);
@@ -172,6 +174,7 @@ Json change_of(const ClusterOptions& options) {
   Json change = Json::object();
   if (options.name) change["name"] = *options.name;
   if (options.address) change["address"] = *options.address;
+  if (options.force) change["force"] = true;
   return change;
 }
 
@@ -219,6 +222,25 @@ cluster::Outcome<std::monostate> send_change(const ClusterOptions& options,
   return sent;
 }
 
+// An add has failed: removes the standby that it has made, so that the next add is no repetition of
+// a name. Returns a clause for the error.
+std::string take_back(const ClusterOptions& options, const cluster::Admin& admin) {
+  const auto seen = admin.look(cluster::kLongestLook);
+  const auto* const state = std::get_if<cluster::State>(&seen);
+  const cluster::Member* const member = state == nullptr ? nullptr : state->find(*options.name);
+  if (state != nullptr && member == nullptr) return {};
+  if (member != nullptr && !member->votes) {
+    const auto removed = cluster::run_change(
+        in_duration(kShortChangeSeconds), cluster::system_clock(),
+        [&](Duration most) {
+          return admin.change("remove", to_line(Json{{"name", *options.name}}), most);
+        },
+        [] { return true; }, [](const std::string&) {});
+    if (std::holds_alternative<std::monostate>(removed)) return "; it was removed again";
+  }
+  return fmt::format("; to take it back: tubectl cluster remove {}", *options.name);
+}
+
 int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
   auto before = admin.look(cluster::kLongestLook);
   if (const auto* const failure = std::get_if<cluster::Failure>(&before)) {
@@ -247,7 +269,8 @@ int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
       wait, cluster::system_clock(), [&](Duration most) { return admin.look(most); },
       [&](const std::string& text) { line.show(text); });
   line.clear();
-  if (const auto* const failure = std::get_if<cluster::Failure>(&result)) {
+  if (auto* const failure = std::get_if<cluster::Failure>(&result)) {
+    if (options.is("add")) failure->reason += take_back(options, admin);
     return cluster_failed(options, *failure);
   }
   return options.json ? print_change(true) : print(std::get<std::string>(result) + "\n");
@@ -287,10 +310,13 @@ constexpr std::array kClusterOptions{
     watch_option<&ClusterOptions::watch>(),
     option<&ClusterOptions::no_wait>(
         {.names = "--no-wait", .help = "End when the leader has accepted the change"}),
+    option<&ClusterOptions::force>(
+        {.names = "--force",
+         .help = "Of remove: also if the other voters that answer are too few"}),
     option<&ClusterOptions::timeout>(
         {.names = "--timeout",
          .type = time(0, 1e7),
-         .help = "Wait at most this time for the change [30; add: no limit]",
+         .help = "Wait at most this time for the change [30; add: as long as it goes on]",
          .excludes = {"--no-wait"}}),
 };
 
