@@ -9,20 +9,18 @@ import contextlib
 import os
 import pathlib
 import re
-import shutil
 import subprocess
-import sys
 import time
 import unittest
 
 from cluster import CALM, SECRET, STEADY, Cluster, ClusterTest, Node
 from harness import PROGRAM, SECONDS, Client, until
+from machines import Machine, command, go_private, join_machines, skip_unless_private
 
 PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "clustering.md").read_text(
     encoding="utf-8")
 # The bridge's address; the page names no other machine.
 CLIENTS_HOST = "10.0.0.4"
-PRIVATE = "TUBED_PRIVATE_NETWORK"
 # Replaces "sleep 1" in each block of commands for one machine.
 STATUS = "tubectl cluster status --admin unix:$PWD/{}/admin"
 WAITED_FOR = (
@@ -44,42 +42,6 @@ def block(named, contains):
     found, = [code for code in re.findall(r"^```\w*\n(.*?)^```$", section(named), re.M | re.S)
               if contains in code]
     return found
-
-
-def command(*words):
-    subprocess.run(words, check=True, timeout=SECONDS)
-
-
-class Machine:
-    """A network namespace, kept by a process `sleep`."""
-
-    def __init__(self, name, host):
-        self.link = f"to-{name}"
-        self.keeper = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "--net",
-                                        "sleep", "infinity"])
-        mine = os.readlink("/proc/self/ns/net")
-        until("a namespace", lambda: os.readlink(f"/proc/{self.keeper.pid}/ns/net") != mine)
-        command("ip", "link", "add", self.link, "master", "bridge", "up", "type", "veth",
-                "peer", "name", "eth0", "netns", str(self.keeper.pid))
-        command(*self.inside("ip", "address", "add", f"{host}/24", "dev", "eth0"))
-        for name in ("lo", "eth0"):
-            command(*self.inside("ip", "link", "set", name, "up"))
-
-    def inside(self, *words):
-        """Returns a command that runs on the machine."""
-        return ["nsenter", "--target", str(self.keeper.pid), "--net", *words]
-
-    def pull_the_plug(self):
-        command("ip", "link", "set", self.link, "down")
-
-    def plug_in(self):
-        command("ip", "link", "set", self.link, "up")
-
-    def close(self):
-        # The kernel would delete it too late for the next test.
-        command("ip", "link", "delete", self.link)
-        self.keeper.kill()
-        self.keeper.wait()
 
 
 class NodeOfMachine(Node):
@@ -113,10 +75,7 @@ class Balanced(ClusterTest):
 
     def setUp(self):
         super().setUp()
-        command("ip", "link", "set", "lo", "up")
-        command("ip", "link", "add", "bridge", "up", "type", "bridge")
-        self.addCleanup(command, "ip", "link", "delete", "bridge")
-        command("ip", "address", "add", f"{CLIENTS_HOST}/24", "dev", "bridge")
+        join_machines(self, CLIENTS_HOST)
         self.cluster = ClusterOfMachines(self, election=CALM).start()
         self.ids = []
 
@@ -301,22 +260,10 @@ class OneMachine(ClusterTest):
         return re.sub(r" +[\d.]+( m?s)?|  +", " ", text)
 
 
-def go_private():
-    """Restarts this program in a network namespace, if that is allowed."""
-    for unshare in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):
-        probe = [*unshare, "ip", "link", "add", "bridge", "type", "bridge"]
-        if shutil.which("ip") and subprocess.run(probe, capture_output=True,
-                                                 check=False).returncode == 0:
-            os.environ[PRIVATE] = "1"
-            os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
-
-
 def setUpModule():
-    if not os.environ.get(PRIVATE):
-        raise unittest.SkipTest("no network namespaces here")
+    skip_unless_private()
 
 
 if __name__ == "__main__":
-    if not os.environ.get(PRIVATE):
-        go_private()
+    go_private("--net")
     unittest.main()
