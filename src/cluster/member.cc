@@ -20,6 +20,10 @@ std::string MemberAddress::endpoint() const {
   return is_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
+bool MemberAddress::has_host_name() const {
+  return !parse_host(host);
+}
+
 std::string to_string(const MemberAddress& address) {
   return fmt::format("{}@{}", address.name, address.endpoint());
 }
@@ -33,10 +37,11 @@ std::optional<MemberAddress> parse_member_address(std::string_view text) {
   const bool is_v6 = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (is_v6) host = host.substr(1, host.size() - 2);
   const auto numeric = parse_host(is_v6 ? HostFamily::ipv6 : HostFamily::ipv4, host);
+  const auto named = is_v6 || numeric ? std::nullopt : parse_host_name(host);
   const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
   const std::string_view name = text.substr(0, at);
-  if (!is_node_name(name) || !numeric || !port || *port == 0) return std::nullopt;
-  return MemberAddress{std::string(name), to_string(*numeric), *port};
+  if (!is_node_name(name) || (!numeric && !named) || !port || *port == 0) return std::nullopt;
+  return MemberAddress{std::string(name), numeric ? to_string(*numeric) : *named, *port};
 }
 
 bool is_node_name(std::string_view name) {

@@ -24,12 +24,16 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// The address of a member as text: NAME@HOST:PORT. The host is numeric, in brackets if it is IPv6.
-// The port is not 0.
+// The address of a member as text: NAME@HOST:PORT. The host is numeric, in brackets if it is IPv6,
+// or the name of a host, from kLevelOfNames. The port is not 0.
 struct MemberAddress {
   std::string name;
-  std::string host;  // without brackets; parsing spells it as inet_ntop(3) does
+  std::string
+      host;  // without brackets; parsing spells it as inet_ntop(3) or parse_host_name() does
   std::uint16_t port = 0;
+
+  // True if the host is a name, which is resolved when the member is dialled. O(host).
+  bool has_host_name() const;
 
   // Returns HOST:PORT.
   std::string endpoint() const;

@@ -5,7 +5,8 @@
 //
 // An address that other machines can reach needs a secret, because without one each of them could
 // act as a node. Nodes do not encrypt, so an address that machines of the Internet may reach, such
-// as 0.0.0.0 and [::], needs cluster.insecure, which also replaces the secret.
+// as 0.0.0.0 and [::], needs cluster.insecure, which also replaces the secret. An address with a
+// name counts as one that other machines can reach.
 #include "config/cluster_check.h"
 
 #include <algorithm>
@@ -65,18 +66,23 @@ Result<void> check_reachable(const Listen& address, const std::string& place,
   return {};
 }
 
+// `address`: of a host that other machines can reach.
+Result<void> check_secret(const std::string& address, const Settings& settings,
+                          const std::string& place) {
+  const ClusterSettings& cluster = settings.cluster;
+  if (cluster.insecure == ClusterInsecure::yes || !cluster.secret_file.empty()) return {};
+  return mistake(place,
+                 fmt::format("other machines can connect to {}, and without a secret each of them "
+                             "can read and change all jobs: make a secret with tubectl cluster "
+                             "secret and set cluster.secret_file on all nodes; to do without, set "
+                             "cluster.insecure = \"yes\"",
+                             address));
+}
+
 Result<void> check_exposure(const Listen& address, const Settings& settings,
                             const std::string& place) {
-  const ClusterSettings& cluster = settings.cluster;
-  if (cluster.insecure == ClusterInsecure::yes) return {};
-  if (!is_local(address) && cluster.secret_file.empty()) {
-    return mistake(
-        place, fmt::format("other machines can connect to {}, and without a secret each of them "
-                           "can read and change all jobs: make a secret with tubectl cluster "
-                           "secret and set cluster.secret_file on all nodes; to do without, set "
-                           "cluster.insecure = \"yes\"",
-                           to_string(address)));
-  }
+  if (settings.cluster.insecure == ClusterInsecure::yes) return {};
+  if (!is_local(address)) TRY(check_secret(to_string(address), settings, place));
   if (is_private(address)) return {};
   return mistake(place, fmt::format("{} is neither loopback nor private, and nodes do not encrypt; "
                                     "to allow it, set cluster.insecure = \"yes\"",
@@ -109,6 +115,13 @@ Result<void> check_not_taken(const Listen& address, const Settings& settings, co
                              places.mention("http.listen")));
 }
 
+// Where a name leads is known only to the other nodes: it counts as a host that other machines can
+// reach, and cluster.listen shows how far.
+Result<void> check_named(const NamedAddress& address, const std::string& place) {
+  if (address.port == 0) return mistake(place, fmt::format("{} has no port", to_string(address)));
+  return {};
+}
+
 Result<void> check_addresses(const Settings& settings, const Places& places) {
   const ClusterSettings& cluster = settings.cluster;
   const std::string place = places.key("cluster.listen");
@@ -123,6 +136,13 @@ Result<void> check_addresses(const Settings& settings, const Places& places) {
     TRY(check_exposure(*cluster.listen, settings, place));
   } else {
     const std::string where = places.key("cluster.address");
+    const auto named = TRY(parse_named(cluster.address, kDefaultClusterPort));
+    if (named) {
+      TRY(check_named(*named, where));
+      TRY(check_exposure(*cluster.listen, settings, place));
+      TRY(check_secret(to_string(*named), settings, where));
+      return check_not_taken(*cluster.listen, settings, places, "cluster.listen");
+    }
     const Listen address = TRY(parse_listen(cluster.address, kDefaultClusterPort));
     TRY(tcp(address, where));
     TRY(check_reachable(address, where, ""));
@@ -149,7 +169,8 @@ bool lacks_secret(const ClusterSettings& cluster) {
       cluster.insecure == ClusterInsecure::yes)
     return false;
   const auto address = parse_listen(cluster.address, kDefaultClusterPort);
-  return (cluster.listen && !is_local(*cluster.listen)) || (address && !is_local(*address));
+  const bool has_other_host = !cluster.address.empty() && (!address || !is_local(*address));
+  return (cluster.listen && !is_local(*cluster.listen)) || has_other_host;
 }
 
 Result<void> refuse_cluster(const CommandLine& line, const Settings& settings,

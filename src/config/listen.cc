@@ -86,10 +86,14 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   return *port;
 }
 
-Result<Listen> parse_listen(std::string_view address, std::uint16_t port) {
+Result<Listen> parse_listen(std::string_view address, std::uint16_t port, bool may_be_named) {
   if (address.starts_with(kUnixPrefix)) return parse_unix(address.substr(kUnixPrefix.size()));
   auto parts = TRY(split(address));
   const auto host = parse_host(parts.family, parts.host);
+  if (!host && may_be_named) {
+    return Error{fmt::format("{} is neither a numeric address nor the name of a host",
+                             config::in_quotes(parts.host))};
+  }
   if (!host) {
     return Error{fmt::format("{} is not a numeric address; names are not resolved{}",
                              config::in_quotes(parts.host),
@@ -102,6 +106,19 @@ Result<Listen> parse_listen(std::string_view address, std::uint16_t port) {
     listen.port = TRY(parse_port(*parts.port));
   }
   return listen;
+}
+
+std::string to_string(const NamedAddress& address) {
+  return fmt::format("{}:{}", address.host, address.port);
+}
+
+Result<std::optional<NamedAddress>> parse_named(std::string_view address, std::uint16_t port) {
+  const auto colon = address.find(':');
+  const auto host = parse_host_name(address.substr(0, colon));
+  const bool is_path = address.starts_with(kUnixPrefix);
+  if (!host || is_path) return std::optional<NamedAddress>();
+  if (colon != std::string_view::npos) port = TRY(parse_port(address.substr(colon + 1)));
+  return std::optional(NamedAddress{*host, port});
 }
 
 bool is_local(const Listen& listen) {

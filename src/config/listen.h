@@ -69,8 +69,21 @@ bool same_socket(const Listen& one, const Listen& other);
 // protocol.
 bool is_plain(const Listen& listen);
 
-// Reads HOST, HOST:PORT, [HOST]:PORT or unix:PATH; `port` is for a host without one.
-Result<Listen> parse_listen(std::string_view address, std::uint16_t port = kDefaultPort);
+// Reads HOST, HOST:PORT, [HOST]:PORT or unix:PATH; `port` is for a host without one. With
+// `may_be_named`, the error says that parse_named() would accept a name.
+Result<Listen> parse_listen(std::string_view address, std::uint16_t port = kDefaultPort,
+                            bool may_be_named = false);
+
+// HOST:PORT as other machines know it, whose host may be the name of a host.
+struct NamedAddress {
+  std::string host;  // as parse_host_name() spells it
+  std::uint16_t port = 0;
+};
+// "a.example:11302".
+std::string to_string(const NamedAddress& address);
+// Reads NAME or NAME:PORT; `port` is for a name without one. Nothing: the host is no name, but may
+// be one for parse_listen(). The error is a wrong port.
+Result<std::optional<NamedAddress>> parse_named(std::string_view address, std::uint16_t port);
 
 // Reads 0 to 65535.
 Result<std::uint16_t> parse_port(std::string_view text);

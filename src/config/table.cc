@@ -380,12 +380,17 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "you trust can read."}),
     row<&Settings::cluster, &ClusterSettings::address>(
         {.key = "cluster.address",
-         .type = {.kind = Kind::address, .port = kDefaultClusterPort, .may_be_empty = true},
+         .type = {.kind = Kind::address,
+                  .port = kDefaultClusterPort,
+                  .may_be_empty = true,
+                  .may_be_named = true},
          .default_text = "",
          .reloadable = false,
          .takes_empty_flag = false,
          .doc = "How the other nodes reach this node, as HOST:PORT or [HOST]:PORT, if that is not "
-                "the address that it listens on. A host is numeric. Empty: the address of "
+                "the address that it listens on. A host is numeric, or a name that the other nodes "
+                "resolve each time they connect, so that the node may move. An address with a name "
+                "needs cluster.secret_file or cluster.insecure. Empty: the address of "
                 "cluster.listen, which then is one host and not 0.0.0.0 or [::]."}),
     row<&Settings::cluster, &ClusterSettings::secret_file>(
         {.key = "cluster.secret_file",

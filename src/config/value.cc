@@ -163,7 +163,11 @@ Result<Value> value_from_text(const Type& type, std::string_view text) {
       return mode_from_text(type, text);
     case Kind::address: {
       if (text.empty() && type.may_be_empty) return Value(std::string());
-      const auto listen = TRY(parse_listen(text, type.port));
+      if (type.may_be_named) {
+        const auto named = TRY(parse_named(text, type.port));
+        if (named) return Value(to_string(*named));
+      }
+      const auto listen = TRY(parse_listen(text, type.port, type.may_be_named));
       return Value(to_string(listen));
     }
     case Kind::list:

@@ -63,6 +63,7 @@ struct Type {
   // Of an address, a text or a list. False: an empty value is refused, since leaving the key out
   // may allow more than nothing.
   bool may_be_empty = false;
+  bool may_be_named = false;  // of an address: its host may be the name of a host
 };
 
 // Reads an integer of TOML: bytes for sizes, seconds for durations; a sync of 0 is always. The

@@ -392,12 +392,13 @@ void ClusterMember::on_fetch(const cluster::Hello& hello, os::Socket socket) {
 
 // Updates the facts with which this node introduces itself.
 void ClusterMember::introduce() {
-  PeerFacts facts{.cluster = cluster_id_, .node = node_id_, .address = own_address_};
+  PeerFacts facts{.cluster = cluster_id_, .node = node_id_, .address = own_address_.by_settings()};
   if (phase_ == Phase::running) {
     const cluster::Node& node = node_->node();
     facts.configuration_index = node.configurations().newest();
     facts.has_state = true;
     facts.level = node.level();
+    facts.address = own_address_.at(facts.level, member(node_id_), parts_.log);
   }
   links_->set_facts(facts);
 }

@@ -36,6 +36,7 @@
 #include "node/cluster_mode.h"
 #include "node/leadership.h"
 #include "node/node_owner.h"
+#include "node/own_address.h"
 #include "node/own_removal.h"
 #include "node/peer_links.h"
 #include "node/state_transfers.h"
@@ -137,7 +138,7 @@ class ClusterMember final : public ClusterMode,
   const Settings& settings_;
   ClusterHost& host_;
   ClusterLog log_;
-  std::string own_address_;  // NAME@HOST:PORT
+  OwnAddress own_address_;
   Phase phase_ = Phase::waiting;
   bool serves_ = false;
 

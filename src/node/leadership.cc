@@ -72,7 +72,14 @@ bool Leadership::names_itself(const Request& request) const {
 
 Response Leadership::add(const std::string& name, const std::string& address) {
   const auto parsed = cluster::parse_member_address(fmt::format("{}@{}", name, address));
-  if (!parsed) return refusal(400, "\"address\" is not HOST:PORT with a numeric host");
+  if (!parsed)
+    return refusal(400, "\"address\" is not HOST:PORT with a numeric host or the name of a host");
+  if (parsed->has_host_name() && node_.level() < cluster::kLevelOfNames) {
+    return refusal(409, fmt::format("{} has the name of a host, which needs feature level {}, and "
+                                    "the cluster uses {}: upgrade all nodes, or give a numeric "
+                                    "address",
+                                    parsed->endpoint(), cluster::kLevelOfNames, node_.level()));
+  }
   std::vector<Member> members = node_.members();
   if (named(members, name) != members.end())
     return refusal(409, fmt::format("a node with the name {} is a member", name));

@@ -34,7 +34,9 @@ class PeerAcceptorOwner {
  public:
   // The secrets for connections that are accepted now.
   virtual const ClusterSecrets& secrets() const = 0;
-  // Returns how many members other than this node have an address with this host. O(members).
+  // Returns how many members other than this node are at this host: it is in the address, or the
+  // name in the address was last resolved to it, or the member was last accepted from there.
+  // O(members).
   virtual std::size_t members_at(const NumericHost& host) const = 0;
   // The Hello was taken and, if there are secrets, proved. No Welcome was sent, and all input has
   // been consumed. `channel` needs another owner.

@@ -6,15 +6,16 @@
 namespace tubed::node {
 
 PeerDial::PeerDial(loop::Loop& loop, const cluster::MemberAddress& address,
-                   CallerHandshake handshake, const loop::ConnectOptions& options, Done done)
+                   CallerHandshake handshake, const loop::ConnectOptions& options, Done done,
+                   loop::HostConnector::Resolved resolved)
     : loop_(loop),
       handshake_(std::move(handshake)),
       done_(std::move(done)),
       timer_(loop, [this] { finish(Error{"no welcome in time"}); }) {
-  timer_.arm(options.limit);
-  connector_ = std::make_unique<loop::Connector>(
-      loop, address.host, address.port, options,
+  connector_ = std::make_unique<loop::HostConnector>(
+      loop, address.host, address.port, options, std::move(resolved),
       [this](Result<std::unique_ptr<loop::Channel>> result) { on_connected(std::move(result)); });
+  timer_.arm(options.limit);  // after the connector's timer, which knows what has taken too long
 }
 
 void PeerDial::on_connected(Result<std::unique_ptr<loop::Channel>> result) {

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "cluster/control.h"
 #include "cluster/member.h"
-#include "loop/connector.h"
+#include "loop/host_connector.h"
 #include "loop/timer.h"
 #include "node/frame_channel.h"
 #include "node/peer_handshake.h"
@@ -31,9 +31,11 @@ class PeerDial final : public FrameChannelOwner {
 
   // Calls `done` once, in a later event of the loop, within options.limit; it may destroy the
   // object, but not the channel before it has another owner. Destroying the object earlier cancels
-  // the attempt. `loop` outlives the object.
+  // the attempt. `loop` outlives the object. If the host is a name, it is resolved first, and
+  // `resolved` called.
   PeerDial(loop::Loop& loop, const cluster::MemberAddress& address, CallerHandshake handshake,
-           const loop::ConnectOptions& options, Done done);
+           const loop::ConnectOptions& options, Done done,
+           loop::HostConnector::Resolved resolved = {});
 
  private:
   void on_connected(Result<std::unique_ptr<loop::Channel>> result);
@@ -44,8 +46,8 @@ class PeerDial final : public FrameChannelOwner {
   loop::Loop& loop_;
   CallerHandshake handshake_;
   Done done_;
-  std::unique_ptr<loop::Connector> connector_;  // while connecting
-  std::unique_ptr<FrameChannel> channel_;       // while connected
+  std::unique_ptr<loop::HostConnector> connector_;  // while connecting
+  std::unique_ptr<FrameChannel> channel_;           // while connected
   loop::Timer timer_;
 };
 

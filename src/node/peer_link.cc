@@ -1,5 +1,6 @@
 #include "node/peer_link.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,11 +12,17 @@ PeerLink::PeerLink(loop::Loop& loop, cluster::Member member, cluster::MemberAddr
     : loop_(loop),
       member_(std::move(member)),
       address_(std::move(address)),
+      has_host_name_(address_.has_host_name()),
       limits_(limits),
       owner_(owner),
       wait_(limits.retry),
       retry_timer_(loop, [this] { dial(); }) {
+  if (const auto host = parse_host(address_.host)) hosts_.push_back(*host);
   retry_timer_.arm({});
+}
+
+bool PeerLink::is_at(const NumericHost& host) const {
+  return std::ranges::find(hosts_, host) != hosts_.end();
 }
 
 void PeerLink::send(std::string frame) {
@@ -31,7 +38,8 @@ void PeerLink::dial() {
   dial_ = std::make_unique<PeerDial>(
       loop_, address_, std::move(handshake),
       loop::ConnectOptions{.limit = limits_.welcome, .user_timeout = limits_.user_timeout},
-      [this](Result<PeerDial::Answer> result) { dialled(std::move(result)); });
+      [this](Result<PeerDial::Answer> result) { dialled(std::move(result)); },
+      [this](const std::vector<NumericHost>& hosts) { hosts_ = hosts; });
 }
 
 void PeerLink::dialled(Result<PeerDial::Answer> result) {

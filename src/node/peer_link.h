@@ -2,7 +2,8 @@
 //
 // It dials until it has a Welcome, and again whenever the connection is lost:
 //
-// 1. It dials (peer_dial.h). The attempt fails if no Welcome arrives within limits.welcome, or the
+// 1. It dials (peer_dial.h), and first resolves the member's host if it is a name, each time: the
+//    member may have moved. The attempt fails if no Welcome arrives within limits.welcome, or the
 //    other node does not accept the connection.
 // 2. The attempt also fails if the other node does not know the level in use. After the Welcome it
 //    is up, and frames are sent. The other node sends nothing further.
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cluster/control.h"
 #include "cluster/member.h"
@@ -24,6 +26,7 @@
 #include "node/frame_channel.h"
 #include "node/peer_dial.h"
 #include "node/peer_limits.h"
+#include "text/host.h"
 
 namespace tubed::node {
 
@@ -61,6 +64,9 @@ class PeerLink final : public FrameChannelOwner {
   cluster::Level level() const { return level_; }
   std::size_t unsent() const { return is_up() ? channel_->unsent() : 0; }
   const cluster::Member& member() const { return member_; }
+  bool has_host_name() const { return has_host_name_; }
+  // Returns whether the member's host is this, or was when its name was last resolved.
+  bool is_at(const NumericHost& host) const;
   // Returns the secret of this connection or attempt; none: there is no secret, or neither.
   const std::optional<ClusterSecret>& secret() const { return secret_; }
 
@@ -74,11 +80,13 @@ class PeerLink final : public FrameChannelOwner {
   loop::Loop& loop_;
   const cluster::Member member_;
   const cluster::MemberAddress address_;
+  const bool has_host_name_;
   const PeerLimits& limits_;
   PeerLinkOwner& owner_;
   std::optional<ClusterSecret> secret_;
   std::unique_ptr<PeerDial> dial_;
   std::unique_ptr<FrameChannel> channel_;  // while up
+  std::vector<NumericHost> hosts_;         // of the name: by the last attempt that has resolved it
   cluster::Level level_ = 0;
   Duration wait_;            // before the next attempt
   loop::Timer retry_timer_;  // armed after a failure

@@ -197,11 +197,11 @@ std::string PeerLinks::answer(const CalleeHandshake& handshake, WelcomeStatus st
 }
 
 std::size_t PeerLinks::members_at(const NumericHost& host) const {
-  const auto is_there = [&](const Member& member) {
-    const auto address = cluster::parse_member_address(member.address);
-    return member.id != facts_.node && address && os::host_of(address->endpoint()) == host;
+  const auto is_there = [&](const auto& outgoing) {
+    const Outgoing& one = outgoing.second;
+    return one.link != nullptr && (one.link->is_at(host) || one.seen_at == host);
   };
-  return static_cast<std::size_t>(std::ranges::count_if(members_, is_there));
+  return static_cast<std::size_t>(std::ranges::count_if(outgoing_, is_there));
 }
 
 // Precondition: the caller is to be accepted.
@@ -237,6 +237,7 @@ void PeerLinks::on_hello(const CalleeHandshake& handshake, std::unique_ptr<Frame
 
 void PeerLinks::accept(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel) {
   const Hello& hello = handshake.hello();
+  note_host(hello.from, channel->peer());
   switch (hello.purpose) {
     case Purpose::frames: {
       if (const auto dialled = outgoing_.find(hello.from); dialled != outgoing_.end())
@@ -263,6 +264,13 @@ void PeerLinks::accept(const CalleeHandshake& handshake, std::unique_ptr<FrameCh
       return host_.on_client(hello, std::move(socket));
     }
   }
+}
+
+// A member that has moved is known again even before its name is resolved again.
+void PeerLinks::note_host(NodeId from, std::string_view peer) {
+  const auto known = outgoing_.find(from);
+  if (known != outgoing_.end() && known->second.link->has_host_name())
+    known->second.seen_at = os::host_of(peer);
 }
 
 PeerLinks::Incoming::Incoming(PeerLinks& links, const CalleeHandshake& handshake,

@@ -177,6 +177,7 @@ class PeerLinks final : public PeerAcceptorOwner,
   void on_request_ended(IncomingRequest& incoming) override;
 
   bool is_member(cluster::NodeId node) const;
+  void note_host(cluster::NodeId from, std::string_view peer);
   bool has_room_for(const cluster::Hello& hello) const;
   std::string answer(const CalleeHandshake& handshake, cluster::WelcomeStatus status) const;
   void open_links();
@@ -189,6 +190,8 @@ class PeerLinks final : public PeerAcceptorOwner,
     bool waits = false;        // the member has no state yet
     cluster::Level level = 0;  // in the member's last Hello; 0: none
     std::string refusal;       // the reason for which a frame of it was refused last
+    // Of a member whose host is a name: from where it was last accepted.
+    std::optional<NumericHost> seen_at = {};
   };
 
   loop::Loop& loop_;

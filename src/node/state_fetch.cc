@@ -1,7 +1,8 @@
 // How a state is received
 //
 // The thread is in Receiver::fetch(), which is sequential:
-//  1. It dials the source, and the handshake (peer_handshake.h) ends with a Welcome.
+//  1. It dials the source, whose name the loop has resolved, and the handshake (peer_handshake.h)
+//     ends with a Welcome.
 //  2. The files of an earlier fetch are removed, and D/fetch is created.
 //  3. Each file from the source is stored when it is complete.
 //  4. The copy is read as a start reads a journal. It must be whole, because a copy ends with a
@@ -74,6 +75,13 @@ std::string_view refusal_of(cluster::WelcomeStatus status) {
   return "it refuses";
 }
 
+Error not_fetched(const cluster::MemberAddress& source, std::string_view reason,
+                  Error::Kind kind = Error::Kind::other) {
+  return Error{
+      fmt::format("the state of {} cannot be fetched: {}", cluster::to_string(source), reason),
+      kind};
+}
+
 // Reads the files of a storage until the stream is interrupted.
 class InterruptibleReader final : public journal::FileReader {
  public:
@@ -97,8 +105,10 @@ class InterruptibleReader final : public journal::FileReader {
 
 class StateFetch::Receiver {
  public:
-  Receiver(loop::Loop& loop, StateFetchOptions options, Ended ended)
+  // `hosts`: the addresses of the source, to be tried in this order.
+  Receiver(loop::Loop& loop, StateFetchOptions options, std::vector<std::string> hosts, Ended ended)
       : options_(std::move(options)),
+        hosts_(std::move(hosts)),
         ended_(std::move(ended)),
         stream_(options_.timeout),
         frames_(stream_),
@@ -106,8 +116,8 @@ class StateFetch::Receiver {
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error& error) {
-      result_ = Error{fmt::format("the state of {} cannot be fetched: no thread can be started: {}",
-                                  cluster::to_string(options_.source), error.what())};
+      result_ =
+          not_fetched(options_.source, fmt::format("no thread can be started: {}", error.what()));
       wakeup_.wake();
     }
   }
@@ -126,6 +136,7 @@ class StateFetch::Receiver {
 
   void run();
   Result<FetchedState> fetch();
+  Result<void> connect();
   Result<void> greet();
   Result<std::uint64_t> receive_files(FileStorage& storage);
   Result<void> receive_file(FileStorage& storage, const cluster::TransferFile& file);
@@ -140,6 +151,7 @@ class StateFetch::Receiver {
   void woken();
 
   const StateFetchOptions options_;
+  const std::vector<std::string> hosts_;
   Ended ended_;                     // empty after its call
   std::optional<loop::Loop> loop_;  // of the thread
   os::BlockingStream stream_;
@@ -160,9 +172,7 @@ void StateFetch::Receiver::run() {
     if (!stream_.interrupted())
       static_cast<void>(frames_.send(cluster::TransferFailure{result.error().message}).ok());
     static_cast<void>(remove_fetched().ok());  // the next start removes the rest
-    result = Error{fmt::format("the state of {} cannot be fetched: {}",
-                               cluster::to_string(options_.source), result.error().message),
-                   result.error().kind};
+    result = not_fetched(options_.source, result.error().message, result.error().kind);
   }
   {
     const std::lock_guard lock(mutex_);
@@ -196,8 +206,17 @@ Result<FetchedState> StateFetch::Receiver::fetch() {
 
 // --- Steps 1 to 4
 
+Result<void> StateFetch::Receiver::connect() {
+  Result<void> connected = Error{"it has no address"};
+  for (const std::string& host : hosts_) {
+    connected = stream_.connect(host, options_.source.port);
+    if (connected || stream_.interrupted()) break;
+  }
+  return connected;
+}
+
 Result<void> StateFetch::Receiver::greet() {
-  TRY(stream_.connect(options_.source.host, options_.source.port));
+  TRY(connect());
   CallerHandshake handshake(options_.secrets, options_.hello);
   TRY(frames_.send_encoded(handshake.hello()));
   for (;;) {
@@ -314,13 +333,31 @@ void StateFetch::Receiver::woken() {
 
 // --- StateFetch
 
-StateFetch::StateFetch(loop::Loop& loop, StateFetchOptions options, Ended ended)
-    : receiver_(std::make_unique<Receiver>(loop, std::move(options), std::move(ended))) {}
+StateFetch::StateFetch(loop::Loop& loop, StateFetchOptions options, Ended ended) {
+  if (!options.source.has_host_name()) {
+    std::vector<std::string> hosts{options.source.host};
+    receiver_ =
+        std::make_unique<Receiver>(loop, std::move(options), std::move(hosts), std::move(ended));
+    return;
+  }
+  const std::string name = options.source.host;
+  const Duration limit = options.timeout;
+  lookup_ = std::make_unique<loop::NameLookup>(
+      loop, name, limit,
+      [this, &loop, options = std::move(options),
+       ended = std::move(ended)](const loop::NameLookup::Found& found) {
+        // May destroy this object, and with it the lookup, but not this function.
+        if (!found) return ended(not_fetched(options.source, found.error().message));
+        std::vector<std::string> hosts;
+        for (const NumericHost& host : *found) hosts.push_back(to_string(host));
+        receiver_ = std::make_unique<Receiver>(loop, options, std::move(hosts), ended);
+      });
+}
 
 StateFetch::~StateFetch() = default;
 
 std::uint64_t StateFetch::bytes() const {
-  return receiver_->bytes();
+  return receiver_ == nullptr ? 0 : receiver_->bytes();
 }
 
 }  // namespace tubed::node

@@ -1,11 +1,12 @@
 // StateFetch: gets the state of another node (cluster/transfer.h) into the directory D/fetch, where
 // D is the directory of the journal.
 //
-// A thread dials the other node, writes the files of its journal to D/fetch, reads them as a start
-// does, and then writes the entries before their position as a raft log to D/fetch/cluster. All
-// this is durable, and nothing else in D changes; install() makes it the state of this node
-// (state_install.h). After any failure, D/fetch is removed: a full disk, damage, another cluster, a
-// source that disappears.
+// If the host of the other node is a name, the loop resolves it first (loop/name_lookup.h). A
+// thread then dials the other node, at its addresses in their order until one accepts. It writes
+// the files of its journal to D/fetch, reads them as a start does, and then writes the entries
+// before their position as a raft log to D/fetch/cluster. All this is durable, and nothing else in
+// D changes; install() makes it the state of this node (state_install.h). After any failure,
+// D/fetch is removed: a full disk, damage, another cluster, a source that disappears.
 //
 // All functions belong to the loop's thread, and only the destructor blocks. The node may run
 // meanwhile.
@@ -24,6 +25,7 @@
 #include "cluster/types.h"
 #include "facts/fact.h"
 #include "loop/loop.h"
+#include "loop/name_lookup.h"
 #include "node/cluster_secret.h"
 
 namespace tubed::node {
@@ -55,7 +57,8 @@ class StateFetch {
 
   // Calls `ended` once, in the loop; it may destroy the fetch. `loop` outlives the fetch.
   StateFetch(loop::Loop& loop, StateFetchOptions options, Ended ended);
-  // Closes the connection and waits for the thread: for at most one disk operation. Does not call
+  // Closes the connection and waits for the thread: for at most one disk operation, and for no name
+  // server. Does not call
   // `ended`. Unless the fetch was complete, D/fetch is removed.
   ~StateFetch();
 
@@ -65,7 +68,8 @@ class StateFetch {
  private:
   class Receiver;
 
-  std::unique_ptr<Receiver> receiver_;
+  std::unique_ptr<loop::NameLookup> lookup_;  // while a name is resolved
+  std::unique_ptr<Receiver> receiver_;        // later
 };
 
 }  // namespace tubed::node

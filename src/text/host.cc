@@ -111,6 +111,28 @@ std::string to_text(const V6& address) {
   return text + to_text(V4{byte(6, 8), byte(6, 0), byte(7, 8), byte(7, 0)});
 }
 
+constexpr std::size_t kMostNameBytes = 253;
+constexpr std::size_t kMostLabelBytes = 63;
+
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+bool is_label(std::string_view label) {
+  return !label.empty() && label.size() <= kMostLabelBytes && label.front() != '-' &&
+         label.back() != '-' &&
+         std::ranges::all_of(label, [](char c) { return is_letter_or_digit(c) || c == '-'; });
+}
+
+// getaddrinfo(3) takes a name whose last label is a number for an address of IPv4, also in hex.
+bool is_number(std::string_view label) {
+  const bool is_hex = label.starts_with("0x");
+  if (is_hex) label.remove_prefix(2);
+  return std::ranges::all_of(label, [is_hex](char c) {
+    return (c >= '0' && c <= '9') || (is_hex && c >= 'a' && c <= 'f');
+  });
+}
+
 V4 ipv4_of(const NumericHost& host) {
   V4 address{};
   std::copy_n(host.bytes.begin() + kMapped, address.size(), address.begin());
@@ -154,6 +176,22 @@ std::optional<NumericHost> parse_host(HostFamily family, std::string_view text) 
 std::optional<NumericHost> parse_host(std::string_view text) {
   const auto host = parse_host(HostFamily::ipv4, text);
   return host ? host : parse_host(HostFamily::ipv6, text);
+}
+
+std::optional<std::string> parse_host_name(std::string_view text) {
+  if (text.ends_with('.')) text.remove_suffix(1);
+  if (text.size() > kMostNameBytes) return std::nullopt;
+  std::string name(text);
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  for (std::string_view rest = name;;) {
+    const std::size_t end = first_of(rest, '.');
+    const std::string_view label = rest.substr(0, end);
+    if (!is_label(label)) return std::nullopt;
+    if (end == rest.size()) return is_number(label) ? std::nullopt : std::optional(name);
+    rest.remove_prefix(end + 1);
+  }
 }
 
 std::string to_string(const NumericHost& host) {

@@ -1,5 +1,5 @@
-// Numeric addresses of hosts: read as inet_pton(3) reads them, and written as inet_ntop(3) does,
-// without a call of the system.
+// Addresses of hosts, without a call of the system. Numeric ones are read as by inet_pton(3), and
+// written as by inet_ntop(3). Names are only checked: loop/name_lookup.h resolves them.
 #pragma once
 
 #include <array>
@@ -30,5 +30,10 @@ std::optional<NumericHost> parse_host(std::string_view text);
 // The one spelling of the address, to which parse_host() gives it back. `::` leaves out the first
 // of the longest rows of two groups of zeros or more. O(1).
 std::string to_string(const NumericHost& host);
+
+// Returns the name of a host in lower case and without a dot at its end. It has labels of 1 to 63
+// letters, digits and hyphens, with no hyphen at either end of a label, and at most 253 characters.
+// Nothing: `text` is no such name, or its last label is a number, as in an IPv4 address. O(text).
+std::optional<std::string> parse_host_name(std::string_view text);
 
 }  // namespace tubed

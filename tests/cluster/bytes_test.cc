@@ -178,7 +178,7 @@ TEST_CASE("control frames of another version, with unknown values or long texts 
   CHECK_FALSE(decode_welcome(encode(Welcome{.name = longest + "x"})));
 }
 
-TEST_CASE("the address of a member is a name, a numeric host and a port") {
+TEST_CASE("the address of a member is a name, a host and a port") {
   const auto read = parse_member_address("a-1_b.C@10.0.0.2:11302");
   REQUIRE(read);
   CHECK(*read == MemberAddress{.name = "a-1_b.C", .host = "10.0.0.2", .port = 11302});
@@ -190,6 +190,15 @@ TEST_CASE("the address of a member is a name, a numeric host and a port") {
   CHECK(v6->endpoint() == "[2001:db8::1]:1");
   CHECK(to_string(*v6) == "b@[2001:db8::1]:1");
   CHECK(parse_member_address(to_string(*v6)) == v6);
+  CHECK_FALSE(read->has_host_name());
+  CHECK_FALSE(v6->has_host_name());
+  const auto named = parse_member_address("b@B-1.Tubed.:11302");
+  REQUIRE(named);
+  CHECK(*named == MemberAddress{.name = "b", .host = "b-1.tubed", .port = 11302});
+  CHECK(named->has_host_name());
+  CHECK(named->endpoint() == "b-1.tubed:11302");
+  CHECK(to_string(*named) == "b@b-1.tubed:11302");
+  CHECK(parse_member_address("a@localhost:1")->host == "localhost");
   CHECK(name_in("a@b:1") == "a");
   CHECK(name_in("a") == "a");
   for (const char* text : {"",
@@ -207,7 +216,14 @@ TEST_CASE("the address of a member is a name, a numeric host and a port") {
                            "10.0.0.2:1",
                            "a b@10.0.0.2:1",
                            "a@b@10.0.0.2:1",
-                           "a@localhost:1",
+                           "a@[localhost]:1",
+                           "a@10.0.0.256:1",
+                           "a@b.7:1",
+                           "a@b",
+                           "a@b:",
+                           "a@b:0",
+                           "a@b_c:1",
+                           "a@b.-c:1",
                            "a@[10.0.0.2]:1",
                            "a@::1:1",
                            "a@[::1:1",

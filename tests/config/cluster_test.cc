@@ -150,7 +150,7 @@ TEST_CASE("a node needs a journal and an address") {
         "--cluster-name: a node needs cluster.listen");
 }
 
-TEST_CASE("nodes connect by TCP to one numeric address with a port") {
+TEST_CASE("nodes connect by TCP to one address with a port") {
   CHECK(load_error(node("", "unix:/a")) ==
         "tubed.toml:5: cluster.listen: unix:/a: nodes connect by TCP");
   CHECK(load_error(node("", "localhost:1"))
@@ -158,10 +158,10 @@ TEST_CASE("nodes connect by TCP to one numeric address with a port") {
                        "127.0.0.1 or [::1]"));
   CHECK(load_error(node("address = \"unix:/a\"")) ==
         "tubed.toml:6: cluster.address: unix:/a: nodes connect by TCP");
-  CHECK(load_error(node("address = \"localhost:1\"")) ==
-        "tubed.toml:6: cluster.address: \"localhost\" is not a numeric address; names are not "
-        "resolved: "
-        "write 127.0.0.1 or [::1]");
+  CHECK(
+      load_error(node("address = \"10.0.0.300:1\"")) ==
+      "tubed.toml:6: cluster.address: \"10.0.0.300\" is neither a numeric address nor the name of "
+      "a host");
   CHECK(load_error(node("address = \"0.0.0.0:1\"")) ==
         "tubed.toml:6: cluster.address: 0.0.0.0:1 is the address of no node");
   CHECK(load_error(node("address = \"[::]:1\"")) ==
@@ -242,6 +242,35 @@ TEST_CASE("other addresses need cluster.secret_file or cluster.insecure") {
   CHECK(load_error("", accept({"-b", "/j", "--cluster-name=a", "--cluster-listen=10.0.0.1",
                                "--cluster-bootstrap"})) ==
         "--cluster-listen: " + needs_secret("10.0.0.1:11302"));
+}
+
+TEST_CASE("the other nodes may know a node by a name, which counts as not loopback") {
+  const auto address = [](const std::string& line) {
+    return load(node(line)).value().cluster.address;
+  };
+  const std::string secret(kSecret);
+  CHECK(address("address = \"A.Tubed.:1\"\n" + secret) == "a.tubed:1");
+  CHECK(address("address = \"a.tubed\"\n" + secret) == "a.tubed:11302");
+  CHECK(address("address = \"localhost\"\n" + std::string(kInsecure)) == "localhost:11302");
+  for (const std::string name : {"a.tubed:1", "localhost:1"}) {
+    CAPTURE(name);
+    CHECK(load_error(node(address_line(name))) ==
+          "tubed.toml:6: cluster.address: " + needs_secret(name));
+    CHECK(load_error(node(address_line(name) + secret, "10.0.0.1:1")).empty());
+    CHECK(load_error(node(address_line(name) + secret + std::string(kInsecure), "0.0.0.0:1"))
+              .empty());
+    CHECK(load_error(node(address_line(name) + secret, "0.0.0.0:1"))
+              .starts_with("tubed.toml:5: cluster.listen: 0.0.0.0:1 is neither"));
+  }
+  CHECK(load_error(node("address = \"a.tubed:0\"\n" + secret)) ==
+        "tubed.toml:6: cluster.address: a.tubed:0 has no port");
+  CHECK(load_error(node("address = \"a.tubed:x\"\n" + secret)) ==
+        "tubed.toml:6: cluster.address: \"x\" is not a port from 0 to 65535");
+  CHECK(
+      load_error(node("address = \"a_b\"\n" + secret)) ==
+      "tubed.toml:6: cluster.address: \"a_b\" is neither a numeric address nor the name of a host");
+  CHECK(load_error(node("", "a.tubed:1"))
+            .ends_with("\"a.tubed\" is not a numeric address; names are not resolved"));
 }
 
 TEST_CASE("addresses that are not private need cluster.insecure even with a secret") {

@@ -150,7 +150,12 @@ std::vector<BadValue> bad_values(const Setting& row) {
     values.push_back({"1", "", ""});
   }
   if (row.type.kind == Kind::address) {
-    values.push_back({"\"localhost:1\"", "localhost:1", "is not a numeric address"});
+    if (row.type.may_be_named) {
+      values.push_back(
+          {"\"a_b:1\"", "a_b:1", "is neither a numeric address nor the name of a host"});
+    } else {
+      values.push_back({"\"localhost:1\"", "localhost:1", "is not a numeric address"});
+    }
     values.push_back({"\"127.0.0.1:65536\"", "127.0.0.1:65536", "is not a port"});
     values.push_back({"\"unix:\"", "unix:", "has no path"});
   }

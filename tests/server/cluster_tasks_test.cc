@@ -135,8 +135,8 @@ TEST_CASE("a directory that is a node, or has binlogs, is not founded") {
   CHECK(error_of(bootstrap(d, "a", kAddress, kSegmentBytes)) ==
         fmt::format("journal directory {}: it is that of a node of a cluster already", d));
   CHECK(files_below(d) == before);
-  CHECK(error_of(bootstrap(d, "a", "localhost:1", kSegmentBytes)) ==
-        "a@localhost:1 is not the name and the address of a node");
+  CHECK(error_of(bootstrap(d, "a", "10.0.0.300:1", kSegmentBytes)) ==
+        "a@10.0.0.300:1 is not the name and the address of a node");
 }
 
 TEST_CASE("a server without a cluster refuses the directory of a node") {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/loop/fake_names.h"
 #include "tests/server/peer_node.h"
 
 namespace tubed::server_test {
@@ -162,6 +163,36 @@ TEST_CASE("hosts without members do not keep members from connecting") {
   CHECK(closes(of_member, 2));
   CHECK(closes(more, 0));
   CHECK(closes(of_two, 0));
+}
+
+TEST_CASE("a member with a name is known where the name leads, and where it was accepted from") {
+  loop::Loop loop;
+  node::PeerLimits limits = kQuick;
+  limits.pending_of_member = 2;
+  limits.requests = 1;
+  limits.strangers = 3;
+  const loop_test::FakeNames names;
+  PeerNode a(loop, 1, limits);
+  a.links->set_members({a.member(), {.id = 2, .address = "b@b.test:1"}});
+  REQUIRE(run_until(loop, [&] { return a.has_logged("cannot resolve b.test: Name or service"); }));
+  {
+    const auto others = dial_silently(a, "127.0.0.2", 5);
+    CHECK(closes(others, 2));
+  }
+  names.set("b.test", {"127.0.0.9", "127.0.0.2"});
+  REQUIRE(run_until(loop, [&] { return a.has_logged("Connection refused"); }));
+  const auto of_member = dial_silently(a, "127.0.0.2", 3);
+  const auto others = dial_silently(a, "127.0.0.3", 10);
+  CHECK(closes(of_member, 0));
+  CHECK(closes(others, 7));
+  // It has moved, and its new address is not found yet.
+  RawPeer moved{loop, loop_test::connect_from("127.0.0.4", a.links->address())};
+  moved.send(encode(a.hello(2)));
+  REQUIRE(cluster::decode_welcome(moved.take_frame())->status == WelcomeStatus::ok);
+  const auto of_moved = dial_silently(a, "127.0.0.4", 3);
+  const auto strangers = dial_silently(a, "127.0.0.3", 4);
+  CHECK(closes(of_moved, 0));
+  CHECK(closes(strangers, 1));
 }
 
 TEST_CASE("only so many nodes that are not known to be members may send messages") {

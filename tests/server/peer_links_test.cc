@@ -8,6 +8,7 @@
 
 #include "base/crc32c.h"
 #include "cluster/envelope.h"
+#include "tests/loop/fake_names.h"
 #include "tests/server/peer_node.h"
 
 namespace tubed::server_test {
@@ -130,6 +131,53 @@ TEST_CASE("a node that comes back on its port is dialled again") {
   a.links->send(2, frame_of(2));
   REQUIRE(run_until(loop, [&] { return !b->frames.empty(); }));
   CHECK(index_of(b->frames.front().second) == 2);
+}
+
+TEST_CASE("a member whose name leads elsewhere is found again") {
+  loop::Loop loop;
+  const loop_test::FakeNames names;
+  names.set("b.test", {"127.0.0.2"});
+  PeerNode a(loop, 1, kQuick);
+  auto b = std::make_unique<PeerNode>(loop, 2, kQuick);
+  const auto member = [&] {
+    return cluster::Member{.id = 2, .address = fmt::format("b@b.test:{}", b->port())};
+  };
+  a.links->set_members({a.member(), member()});
+  b->links->set_members({a.member(), member()});
+  REQUIRE(run_until(loop, [&] { return a.has_logged("Connection refused"); }));
+  names.set("b.test", {"127.0.0.1"});
+  const std::size_t enough = a.dials + 50;
+  REQUIRE(run_until(loop, [&] { return a.links->is_connected(2) || a.dials > enough; }));
+  REQUIRE(a.links->is_connected(2));
+  // While a name leads nowhere, the connection stays; later it is dialled as before.
+  names.set("b.test", {});
+  a.links->send(2, frame_of(1));
+  REQUIRE(run_until(loop, [&] { return b->frames.size() == 1; }));
+  const std::uint16_t port = b->port();
+  b.reset();
+  REQUIRE(run_until(loop, [&] { return a.has_logged("cannot resolve b.test: Name or service"); }));
+  b = std::make_unique<PeerNode>(loop, 2, kQuick, port);
+  b->links->set_members({a.member(), member()});
+  names.set("b.test", {"127.0.0.3", "127.0.0.1"});
+  REQUIRE(run_until(loop, [&] { return a.links->is_connected(2); }));
+}
+
+TEST_CASE("a link that is closed while its name is resolved neither waits nor dials") {
+  loop::Loop loop;
+  const loop_test::FakeNames names;
+  names.set("b.test", {"127.0.0.1"});
+  names.hold();
+  const std::size_t before = names.begun();
+  {
+    PeerNode a(loop, 1, kQuick);
+    a.links->set_members({a.member(), {.id = 2, .address = "b@b.test:1"}});
+    REQUIRE(run_until(loop, [&] { return names.begun() > before; }));
+    a.links->set_members({a.member()});
+    a.links->set_members({a.member(), {.id = 2, .address = "b@b.test:2"}});
+    run_ticks(loop, 2);
+  }
+  names.release();
+  run_ticks(loop, 5);
 }
 
 TEST_CASE("no frame of a former connection is delivered after a later one has its welcome") {

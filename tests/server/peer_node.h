@@ -110,7 +110,10 @@ struct PeerNode final : node::PeerHost {
     requests.emplace_back(request, std::move(reply));
     then();
   }
-  bool may_invite(cluster::NodeId member) const override { return member == invited; }
+  bool may_invite(cluster::NodeId member) const override {
+    ++dials;
+    return member == invited;
+  }
   void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override {
     CHECK(std::exchange(in_tick, false));
     rejected.emplace_back(by, welcome);
@@ -126,6 +129,7 @@ struct PeerNode final : node::PeerHost {
   cluster::NodeId invited = 0;         // by later Hellos
   std::function<void()> then = [] {};  // in calls of the host
   std::string_view fault;              // of frames
+  mutable std::size_t dials = 0;       // of links
   std::vector<cluster::Hello> hellos;
   std::vector<std::pair<cluster::Hello, cluster::WelcomeStatus>> turned_away;
   std::vector<std::pair<cluster::NodeId, std::string>> frames;

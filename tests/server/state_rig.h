@@ -97,6 +97,7 @@ class RunningNode final : public cluster::NodeHost,
     cluster::Index kept_entries = 4096;
     std::uint64_t raft_log_bytes = 1 << 30;
     std::uint32_t body_bytes = 3000;
+    cluster::Level level = cluster::kFeatureLevel;  // the highest that the node knows
   };
 
   RunningNode(loop::Loop& loop, const std::string& directory, std::uint64_t seed)
@@ -130,6 +131,7 @@ class RunningNode final : public cluster::NodeHost,
     raft_files_ = std::move(*raft_files);
     cluster::NodeOptions node_options;
     node_options.kept_entries = options.kept_entries;
+    node_options.level = options.level;
     node_options.log = small_raft_log();
     node_options.log.log_bytes = options.raft_log_bytes;
     auto node = cluster::Node::open(*raft_files_, *this, node_options, base);
@@ -146,6 +148,7 @@ class RunningNode final : public cluster::NodeHost,
   }
 
   cluster::Node& node() { return *node_; }
+  cluster::Replica& replica() { return *replica_; }
   journal::Journal& journal() { return *journal_; }
   Time queue_time() const { return replica_->time().at(clock()); }
 

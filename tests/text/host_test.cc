@@ -111,6 +111,32 @@ TEST_CASE("a host of either family") {
   CHECK_FALSE(parse_host(""));
 }
 
+TEST_CASE("the name of a host is in lower case, without a dot at its end") {
+  CHECK(parse_host_name("a") == "a");
+  CHECK(parse_host_name("Tubed-0.Tubed.Default.SVC.cluster.LOCAL.") ==
+        "tubed-0.tubed.default.svc.cluster.local");
+  CHECK(parse_host_name("1a.2-b.c3") == "1a.2-b.c3");
+  CHECK(parse_host_name("10.0.0.x") == "10.0.0.x");
+  CHECK(parse_host_name("xn--a.b") == "xn--a.b");
+  const std::string label(63, 'a');
+  CHECK(parse_host_name(label) == label);
+  CHECK_FALSE(parse_host_name(label + "a"));
+  CHECK_FALSE(parse_host_name("b." + label + "a.c"));
+  const std::string longest = label + "." + label + "." + label + "." + std::string(61, 'b');
+  CHECK(parse_host_name(longest) == longest);
+  CHECK(parse_host_name(longest + ".") == longest);
+  CHECK_FALSE(parse_host_name(longest + "b"));
+  for (const char* text :
+       {"",     ".",       "..",     "a..",     ".a",    "a..b", "-a",         "a-",
+        "a.-b", "a-.b",    "a_b",    "a b",     " a",    "a ",   "a:1",        "a/b",
+        "a@b",  "[a]",     "::1",    "1.2.3.4", "1.2.3", "1",    "10.0.0.300", "a.1",
+        "a.1.", "a.b.007", "a.0x7f", "0x",      "0X1",   "a.Ã¤", "*",          "a.*"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_host_name(text));
+  }
+  CHECK_FALSE(parse_host_name(std::string_view("a\0b", 3)));
+}
+
 TEST_CASE("IPv6 maps an IPv4 address") {
   CHECK(parse_host("1.2.3.4")->bytes == parse_host("::ffff:1.2.3.4")->bytes);
   CHECK(to_string(*parse_host("::ffff:1.2.3.4")) == "::ffff:1.2.3.4");

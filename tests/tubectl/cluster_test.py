@@ -184,11 +184,12 @@ class Mistakes(ClusterTest):
         node = self.node()
         for number, (text, address) in enumerate((
                 ("10.0.0.9", "10.0.0.9:11302"), ("10.0.0.9:1", "10.0.0.9:1"),
-                ("[fd00::9]", "[fd00::9]:11302"), ("[fd00::9]:65535", "[fd00::9]:65535"))):
+                ("[fd00::9]", "[fd00::9]:11302"), ("[fd00::9]:65535", "[fd00::9]:65535"),
+                ("B-1.Tubed.", "b-1.tubed:11302"), ("b:1", "b:1"), ("localhost", "localhost:11302"))):
             self.done(node, "cluster", "add", "--no-wait", f"n{number}", text)
             self.assertEqual(node.state["members"][-1]["address"], address)
         node.requests.clear()
-        for text in ("", "localhost", "localhost:11302", "host", "host:11302", "10.0.0", ":11302",
+        for text in ("", "host:", "host:0", "host:x", "a_b:11302", "10.0.0", ":11302",
                      "10.0.0.9:0", "10.0.0.9:65536", "10.0.0.9:", "10.0.0.9:x", "fd00::9",
                      "[fd00::9", "[fd00::9]11302", "unix:/x", "/x", "beanstalk://10.0.0.9:1",
                      "[10.0.0.9]:1"):

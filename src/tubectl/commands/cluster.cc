@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "client/address.h"
+#include "text/host.h"
+#include "text/numbers.h"
 #include "tubectl/cluster/admin.h"
 #include "tubectl/cluster/state.h"
 #include "tubectl/cluster/wait.h"
@@ -34,8 +36,8 @@ constexpr std::string_view kClusterFooter =
     R"(status prints the members and what needs attention. add makes a node without
 state a member, and waits until it has caught up and votes, and the loss of any
 node no longer undoes that; ADDRESS is its address for the other nodes, HOST:PORT
-with a numeric HOST; the default port is 11302. remove waits until NAME is no
-member. Both wait for a leader, and for an earlier change. transfer waits until
+where HOST is numeric or a name that the nodes resolve each time they connect;
+the default port is 11302. remove waits until NAME is no member. Both wait for a leader, and for an earlier change. transfer waits until
 NAME, or another node, leads. Each node of the cluster can be asked. secret prints
 a new secret, a line for the file that cluster.secret_file of all nodes names.
 
@@ -85,10 +87,17 @@ bool is_member_name(std::string_view text) {
 }
 
 // Returns HOST:PORT, with the default port added if necessary and an IPv6 address in brackets. No
-// value: not a numeric address.
+// value: not the address of a node.
 std::optional<std::string> member_address(const std::string& text) {
   const bool is_bracketed = text.starts_with('[');
   const bool has_port = is_bracketed ? !text.ends_with(']') : text.find(':') != text.npos;
+  const std::size_t name_end = std::min(text.find(':'), text.size());
+  if (const auto name = parse_host_name(std::string_view(text).substr(0, name_end))) {
+    const auto port = has_port
+                          ? parse_number<std::uint16_t>(std::string_view(text).substr(name_end + 1))
+                          : kMemberPort;
+    return port && *port != 0 ? std::optional(fmt::format("{}:{}", *name, *port)) : std::nullopt;
+  }
   auto address = client::parse_address(text);
   if (!address || text.find('/') != text.npos) return std::nullopt;
   if (address->family != AF_INET && address->family != AF_INET6) return std::nullopt;
@@ -132,8 +141,8 @@ std::string check_words(ClusterOptions& options) {
   auto address = member_address(*options.address);
   if (!address) {
     return fmt::format(
-        "\"{}\" is no address of a node: it is HOST:PORT with a numeric HOST, as "
-        "10.0.0.2:11302 or [fd00::2]:11302",
+        "\"{}\" is no address of a node: it is HOST:PORT with a numeric HOST or a name, as "
+        "10.0.0.2:11302, [fd00::2]:11302 or b.example:11302",
         *options.address);
   }
   options.address = std::move(*address);

@@ -1,0 +1,29 @@
+// OwnAddress: the address with which a node introduces itself to the other nodes.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "cluster/levels.h"
+#include "cluster/member.h"
+#include "os/log.h"
+
+namespace tubed::node {
+
+class OwnAddress {
+ public:
+  // `address`: NAME@HOST:PORT, by the settings.
+  explicit OwnAddress(std::string address) : address_(std::move(address)) {}
+
+  // Returns the address while the cluster uses that level. `self`: this node in the configuration,
+  // or null. If other nodes may not know names of hosts, a host that is a name is replaced by that
+  // in the configuration, which is numeric then; the first time, a warning is logged.
+  std::string at(cluster::Level level, const cluster::Member* self, os::Log& log);
+  const std::string& by_settings() const { return address_; }
+
+ private:
+  const std::string address_;
+  bool warned_ = false;
+};
+
+}  // namespace tubed::node
