@@ -130,8 +130,8 @@ class PeerLinks final : public PeerAcceptorOwner,
   // Returns the highest level that the node knew when it was last connected, in either direction;
   // 0: never since the start. O(log members).
   cluster::Level last_level(cluster::NodeId node) const;
-  // Returns why the link to the node is down: one line for people. Empty: it is up or was not tried,
-  // or the node has no state yet. O(log members).
+  // Returns why the link to the node is down: one line for people. Empty: it is up or was not
+  // tried, or the node has no state yet. O(log members).
   std::string last_failure(cluster::NodeId node) const;
   // Returns the bytes that wait to be sent to the node.
   std::size_t unsent(cluster::NodeId node) const;

@@ -49,7 +49,7 @@ struct ClusterNode {
   std::optional<Duration> silence = {};
   std::uint64_t link_rate = 0;  // bytes per second of the leader's link to it; 0: not known
   std::uint16_t level = 0;      // the highest feature level that the node knows; 0: not known
-  // Why this node has no connection to it, for people; empty: it has one, or it waits for an answer.
+  // Why this node has no connection to it, for people; empty: it has one, or waits for an answer.
   std::string failure = {};
 };
 

@@ -36,8 +36,8 @@ std::string standby_in_words(const State& state, const Member& member) {
   return fmt::format("{} is a standby that lacks {} entries", member.name, *behind);
 }
 
-// Remembers whether it has seen the member, since when a leader has been known without it, and since
-// when there has been no connection to it.
+// Remembers whether it has seen the member, since when a leader has been known without it, and
+// since when there has been no connection to it.
 class VoteJudge {
  public:
   explicit VoteJudge(std::string name) : name_(std::move(name)) {}

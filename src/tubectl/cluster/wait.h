@@ -25,8 +25,9 @@ struct Verdict {
 // Called for each state, in order, with the time of the query. May keep state between calls.
 using Judge = std::function<Verdict(const State& state, client::TimePoint now)>;
 
-// Waits until `name` is a voter. Fails if it is no longer a member, has not become a member although
-// a leader has been known for kLost, or is a standby without a connection for kUnreachable.
+// Waits until `name` is a voter. Fails if it is no longer a member, has not become a member
+// although a leader has been known for kLost, or is a standby without a connection for
+// kUnreachable.
 inline constexpr Duration kLost = std::chrono::seconds(10);
 inline constexpr Duration kUnreachable = std::chrono::seconds(60);
 Judge until_votes(std::string name);
