@@ -12,7 +12,7 @@ _tubed() {
   fi
   COMPREPLY=()
   case $previous in
-    --config | --address-file | --preload | --pid-file | --http-tls-certificate | --http-tls-key | --http-tls-client-ca | --auth-tokens | --cluster-secret-file)
+    --config | --address-file | --preload | --pid-file | --http-tls-certificate | --http-tls-key | --http-tls-client-ca | --auth-tokens | --cluster-secret-file | --cluster-tls-certificate | --cluster-tls-key | --cluster-tls-ca)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       ;;
@@ -180,6 +180,9 @@ _tubed() {
         --cluster-listen
         --cluster-address
         --cluster-secret-file
+        --cluster-tls-certificate
+        --cluster-tls-key
+        --cluster-tls-ca
         --cluster-admin
         --cluster-clients
         --cluster-leader-wait

@@ -28,6 +28,21 @@ Result<TlsPointer> load_tls(const TlsSettings& settings, const char* alpn) {
   return loop::TlsContext::load(options);
 }
 
+Result<TlsPointer> load_node_tls(const ClusterSettings& cluster) {
+  if (!cluster.enabled() || !cluster.tls.enabled()) return TlsPointer();
+  loop::TlsOptions options;
+  options.certificates.push_back({cluster.tls.certificate, cluster.tls.key});
+  options.client_ca = cluster.tls.ca;
+  options.mutual = true;
+  TlsPointer context = TRY(loop::TlsContext::load(options));
+  // No other node would accept it.
+  if (const std::string name = "DNS:" + cluster.name; !context->has_name(name)) {
+    return Error{fmt::format("{}: it has no alternative name {}, which cluster.name requires",
+                             cluster.tls.certificate, name)};
+  }
+  return context;
+}
+
 // Calls visit(context) for each context in use.
 template <class Visit>
 void for_each_context(const AccessFiles& files, const Visit& visit) {
@@ -35,6 +50,7 @@ void for_each_context(const AccessFiles& files, const Visit& visit) {
     if (context != nullptr) visit(*context);
   }
   if (files.http != nullptr) visit(*files.http);
+  if (files.nodes != nullptr) visit(*files.nodes);
 }
 
 // True if other machines may be able to use the API without authentication.
@@ -100,6 +116,7 @@ Result<void> load_certificates(const Settings& settings, AccessFiles& files) {
   for (const Listen& listen : settings.listeners)
     files.listeners.push_back(TRY(load_tls(listen.tls, "beanstalk")));
   files.http = TRY(load_tls(settings.http_tls, "http/1.1"));
+  files.nodes = TRY(load_node_tls(settings.cluster));
   return {};
 }
 
@@ -158,6 +175,10 @@ std::vector<std::string> watched_files(const Settings& settings, WatchedFiles ki
   };
   for (const Listen& listen : settings.listeners) add_all(listen.tls);
   add_all(settings.http_tls);
+  if (settings.cluster.enabled()) {
+    const ClusterTlsSettings& nodes = settings.cluster.tls;
+    for (const auto* file : {&nodes.certificate, &nodes.key, &nodes.ca}) add(*file);
+  }
   return paths;
 }
 
@@ -175,16 +196,17 @@ std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time
 std::vector<std::string> changed_files(const AccessFiles& current, const AccessFiles& fresh) {
   if (TUBED_PLANTED(changed_files_are_not_logged)) return {};
   std::set<std::string> settings;
-  const auto compare = [&](const TlsPointer& one, const TlsPointer& other, const char* listener) {
+  const auto compare = [&](const TlsPointer& one, const TlsPointer& other,
+                           const std::string& listener, const char* authorities) {
     if (one == nullptr || other == nullptr) return;  // the settings have changed
-    if (!one->has_certificates_of(*other))
-      settings.insert(std::string(listener) + ".tls.certificate");
-    if (!one->has_authorities_of(*other)) settings.insert(std::string(listener) + ".tls.client_ca");
+    if (!one->has_certificates_of(*other)) settings.insert(listener + ".tls.certificate");
+    if (!one->has_authorities_of(*other)) settings.insert(listener + authorities);
   };
   const std::size_t listeners = std::min(current.listeners.size(), fresh.listeners.size());
   for (std::size_t i = 0; i < listeners; ++i)
-    compare(current.listeners[i], fresh.listeners[i], "listen");
-  compare(current.http, fresh.http, "http");
+    compare(current.listeners[i], fresh.listeners[i], "listen", ".tls.client_ca");
+  compare(current.http, fresh.http, "http", ".tls.client_ca");
+  compare(current.nodes, fresh.nodes, "cluster", ".tls.ca");
   if (!current.identities.has_tokens_of(fresh.identities)) settings.insert("auth.tokens");
   return {settings.begin(), settings.end()};
 }

@@ -19,6 +19,7 @@ using TlsPointer = std::shared_ptr<const loop::TlsContext>;  // null: without TL
 struct AccessFiles {
   std::vector<TlsPointer> listeners;  // by the index of settings.listeners
   TlsPointer http;
+  TlsPointer nodes;  // of the cluster
   Identities identities;
   std::vector<std::string> complaints;  // of the settings
 };
@@ -32,8 +33,8 @@ enum class WatchedFiles : std::uint8_t { certificates, tokens };
 // settings. The error is one line with the file and the reason.
 Result<AccessFiles> reload_access_files(const Settings& settings, const AccessFiles& current,
                                         WatchedFiles kind);
-// Returns the paths of the files to watch: certificates, keys and authorities of all listeners, or
-// the file of tokens. Empty if the settings say that this kind is not watched.
+// Returns the paths of the files to watch: certificates, keys and authorities of all listeners and
+// of the node, or the file of tokens. Empty if the settings say that this kind is not watched.
 std::vector<std::string> watched_files(const Settings& settings, WatchedFiles kind);
 
 // Returns warnings, one line for each certificate that is not valid at `wall_time` (since 1970),
@@ -43,7 +44,8 @@ std::vector<std::string> complaints(const AccessFiles& files, Duration wall_time
 
 // Returns the settings whose files differ between `current` and `fresh`, each once:
 // "listen.tls.certificate" (also if its key has changed), "listen.tls.client_ca", the same two of
-// "http", and "auth.tokens". Both have the same listeners.
+// "http", "cluster.tls.certificate", "cluster.tls.ca", and "auth.tokens". Both have the same
+// listeners.
 std::vector<std::string> changed_files(const AccessFiles& current, const AccessFiles& fresh);
 
 // Returns when the first certificate in use expires, since 1970; zero if no certificate is in use.

@@ -3,13 +3,14 @@
 // the order of their rows: by itself each, then against the addresses of clients and HTTP. Last
 // come the bounds that are narrower in a cluster.
 //
-// An address that other machines can reach needs a secret, because without one each of them could
-// act as a node. Nodes do not encrypt, so an address that machines of the Internet may reach, such
-// as 0.0.0.0 and [::], needs cluster.insecure, which also replaces the secret. An address with a
-// name counts as one that other machines can reach.
+// An address that other machines can reach needs TLS or a secret, because without them each of
+// those could act as a node. Without TLS nodes do not encrypt, so an address that machines of the
+// Internet may reach, such as 0.0.0.0 and [::], needs TLS or cluster.insecure, which also replaces
+// the secret. An address with a name counts as one that other machines can reach.
 #include "config/cluster_check.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -66,27 +67,60 @@ Result<void> check_reachable(const Listen& address, const std::string& place,
   return {};
 }
 
-// `address`: of a host that other machines can reach.
-Result<void> check_secret(const std::string& address, const Settings& settings,
-                          const std::string& place) {
-  const ClusterSettings& cluster = settings.cluster;
-  if (cluster.insecure == ClusterInsecure::yes || !cluster.secret_file.empty()) return {};
-  return mistake(place,
-                 fmt::format("other machines can connect to {}, and without a secret each of them "
-                             "can read and change all jobs: make a secret with tubectl cluster "
-                             "secret and set cluster.secret_file on all nodes; to do without, set "
-                             "cluster.insecure = \"yes\"",
-                             address));
+enum class Exposure : std::uint8_t { none, without_secret, without_encryption };
+
+// Returns what an address lacks that other machines can reach.
+Exposure exposure_of_reachable(const ClusterSettings& cluster) {
+  const bool may = cluster.insecure == ClusterInsecure::yes || cluster.tls.enabled();
+  return may || !cluster.secret_file.empty() ? Exposure::none : Exposure::without_secret;
 }
 
-Result<void> check_exposure(const Listen& address, const Settings& settings,
+// Returns what the address lacks.
+Exposure exposure_of(const Listen& address, const ClusterSettings& cluster) {
+  if (cluster.insecure == ClusterInsecure::yes || cluster.tls.enabled() || is_local(address))
+    return Exposure::none;
+  const Exposure exposure = exposure_of_reachable(cluster);
+  if (exposure != Exposure::none || is_private(address)) return exposure;
+  return Exposure::without_encryption;
+}
+
+Result<void> check_exposure(Exposure exposure, const std::string& address,
                             const std::string& place) {
-  if (settings.cluster.insecure == ClusterInsecure::yes) return {};
-  if (!is_local(address)) TRY(check_secret(to_string(address), settings, place));
-  if (is_private(address)) return {};
-  return mistake(place, fmt::format("{} is neither loopback nor private, and nodes do not encrypt; "
-                                    "to allow it, set cluster.insecure = \"yes\"",
-                                    to_string(address)));
+  switch (exposure) {
+    case Exposure::none:
+      return {};
+    case Exposure::without_secret:
+      return mistake(
+          place,
+          fmt::format("other machines can connect to {}, and without a secret each of them "
+                      "can read and change all jobs: make a secret with tubectl cluster "
+                      "secret and set cluster.secret_file on all nodes, or set cluster.tls; to do "
+                      "without, set cluster.insecure = \"yes\"",
+                      address));
+    case Exposure::without_encryption:
+      break;
+  }
+  return mistake(place, fmt::format("{} is neither loopback nor private, and nodes do not encrypt "
+                                    "without cluster.tls; to allow it, set cluster.insecure = "
+                                    "\"yes\"",
+                                    address));
+}
+
+Result<void> check_tls(const ClusterTlsSettings& tls, const Places& places) {
+  struct File {
+    std::string_view key;
+    const std::string& path;
+  };
+  const auto files = std::to_array<File>({{"cluster.tls.certificate", tls.certificate},
+                                          {"cluster.tls.key", tls.key},
+                                          {"cluster.tls.ca", tls.ca}});
+  const auto is_set = [](const File& file) { return !file.path.empty(); };
+  const auto there = std::ranges::find_if(files, is_set);
+  const auto missing = std::ranges::find_if_not(files, is_set);
+  if (there == files.end() || missing == files.end()) return {};
+  return mistake(places.key(there->key), fmt::format("{} is set without {}: all three files of "
+                                                     "cluster.tls are needed, or none",
+                                                     there->key, missing->key));
 }
 
 // As clash(), and one of them may be for all addresses of its family.
@@ -133,21 +167,21 @@ Result<void> check_addresses(const Settings& settings, const Places& places) {
   if (cluster.address.empty()) {
     TRY(check_reachable(*cluster.listen, place,
                         "; set cluster.address to what the other nodes connect to"));
-    TRY(check_exposure(*cluster.listen, settings, place));
+    TRY(check_exposure(exposure_of(*cluster.listen, cluster), to_string(*cluster.listen), place));
   } else {
     const std::string where = places.key("cluster.address");
     const auto named = TRY(parse_named(cluster.address, kDefaultClusterPort));
     if (named) {
       TRY(check_named(*named, where));
-      TRY(check_exposure(*cluster.listen, settings, place));
-      TRY(check_secret(to_string(*named), settings, where));
+      TRY(check_exposure(exposure_of(*cluster.listen, cluster), to_string(*cluster.listen), place));
+      TRY(check_exposure(exposure_of_reachable(cluster), to_string(*named), where));
       return check_not_taken(*cluster.listen, settings, places, "cluster.listen");
     }
     const Listen address = TRY(parse_listen(cluster.address, kDefaultClusterPort));
     TRY(tcp(address, where));
     TRY(check_reachable(address, where, ""));
-    TRY(check_exposure(*cluster.listen, settings, place));
-    TRY(check_exposure(address, settings, where));
+    TRY(check_exposure(exposure_of(*cluster.listen, cluster), to_string(*cluster.listen), place));
+    TRY(check_exposure(exposure_of(address, cluster), to_string(address), where));
   }
   return check_not_taken(*cluster.listen, settings, places, "cluster.listen");
 }
@@ -164,13 +198,15 @@ Result<void> check_admin(const Settings& settings, const Places& places) {
 
 }  // namespace
 
-bool lacks_secret(const ClusterSettings& cluster) {
-  if (!cluster.enabled() || !cluster.secret_file.empty() ||
-      cluster.insecure == ClusterInsecure::yes)
-    return false;
+bool is_exposed(const ClusterSettings& cluster) {
+  if (!cluster.enabled()) return false;
+  const auto lacks = [&](const Listen& address) {
+    return exposure_of(address, cluster) != Exposure::none;
+  };
   const auto address = parse_listen(cluster.address, kDefaultClusterPort);
-  const bool has_other_host = !cluster.address.empty() && (!address || !is_local(*address));
-  return (cluster.listen && !is_local(*cluster.listen)) || has_other_host;
+  if (cluster.listen && lacks(*cluster.listen)) return true;
+  if (cluster.address.empty()) return false;
+  return address ? lacks(*address) : exposure_of_reachable(cluster) != Exposure::none;
 }
 
 Result<void> refuse_cluster(const CommandLine& line, const Settings& settings,
@@ -195,6 +231,7 @@ Result<void> check_cluster(const CommandLine& line, const Settings& settings,
                    "cluster.name is not set, so the server is in no cluster");
   }
   TRY(check_name(line, settings, places));
+  TRY(check_tls(settings.cluster.tls, places));
   TRY(check_addresses(settings, places));
   TRY(check_admin(settings, places));
   if (settings.queue.job_bytes <= kMaxClusterJobBytes) return {};

@@ -15,9 +15,8 @@ namespace tubed::config {
 Result<void> refuse_cluster(const CommandLine& line, const Settings& settings,
                             const Places& places);
 
-// True if other machines can connect to the node, which has no secret and no permission to do
-// without one. O(1).
-bool lacks_secret(const ClusterSettings& cluster);
+// True if the node has an address that needs a secret or TLS, and does not have it. O(1).
+bool is_exposed(const ClusterSettings& cluster);
 
 // The error names the first mistake. Precondition: `settings.listeners` is complete.
 Result<void> check_cluster(const CommandLine& line, const Settings& settings, const Places& places);

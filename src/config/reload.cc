@@ -2,6 +2,7 @@
 #include "config/reload.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "config/cluster_check.h"
 #include "config/table.h"
@@ -23,11 +24,14 @@ ReloadPlan plan_reload(const Settings& current, const Settings& fresh) {
     std::erase(plan.changed, "limits.job_bytes");
     plan.needs_restart.emplace_back("limits.job_bytes");
   }
-  // So does the end of the secret: the node keeps the address that needs it.
-  if (config::lacks_secret(plan.next.cluster) && !config::lacks_secret(current.cluster)) {
+  // So does the end of the secret and of TLS: the node keeps the address that needs them.
+  if (config::is_exposed(plan.next.cluster) && !config::is_exposed(current.cluster)) {
     plan.next.cluster.secret_file = current.cluster.secret_file;
-    std::erase(plan.changed, "cluster.secret_file");
-    plan.needs_restart.emplace_back("cluster.secret_file");
+    plan.next.cluster.tls = current.cluster.tls;
+    for (const std::string_view key :
+         {"cluster.secret_file", "cluster.tls.certificate", "cluster.tls.key", "cluster.tls.ca"}) {
+      if (std::erase(plan.changed, key) != 0) plan.needs_restart.emplace_back(key);
+    }
   }
   if (fresh.policies != current.policies) {
     plan.next.policies = fresh.policies;

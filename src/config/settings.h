@@ -53,20 +53,31 @@ inline constexpr std::uint32_t kMaxClusterJobBytes = std::uint32_t{8} << 20;
 // Permissions of the socket for operators, which decide who may change the cluster.
 inline constexpr unsigned kClusterAdminMode = 0600;
 
+// Files in PEM, with which the nodes of a cluster encrypt and verify each other: all three or none.
+struct ClusterTlsSettings {
+  std::string certificate;  // of this node, with cluster.name as an alternative name
+  std::string key;
+  std::string ca;  // that signs the certificates of all nodes
+
+  bool enabled() const { return !certificate.empty(); }
+  friend bool operator==(const ClusterTlsSettings&, const ClusterTlsSettings&) = default;
+};
+
 // The cluster that the server is a node of.
 struct ClusterSettings {
   std::string name;              // of this node; empty: the server is in no cluster
   std::optional<Listen> listen;  // for the other nodes; TCP
   std::string address;           // HOST:PORT, how they reach it; empty: as `listen`
   std::string secret_file;       // that all nodes know; empty: none
-  std::optional<Listen> admin;   // unix socket for operators, of kClusterAdminMode; none: none
+  ClusterTlsSettings tls;
+  std::optional<Listen> admin;  // unix socket for operators, of kClusterAdminMode; none: none
   ClusterClients clients{};
   Duration leader_wait{};  // of clients, for a leader that they are passed to
   Duration election_timeout{};
   Duration hold_grace{};         // of reservations after a change of the leader
   std::uint64_t log_size = 0;    // bytes of the raft log
   std::uint64_t fetch_rate = 0;  // bytes per second that a node sends of its state; 0: by the links
-  ClusterInsecure insecure{};    // without a secret, or on public addresses
+  ClusterInsecure insecure{};    // without secret and TLS, or public addresses without TLS
 
   bool enabled() const { return !name.empty(); }
 };

@@ -14,6 +14,7 @@
 #include <array>
 
 #include "config/member_value.h"
+#include "config/option_rows.h"
 #include "config/types.h"
 
 namespace tubed::config {
@@ -328,8 +329,9 @@ constexpr auto kSettings = std::to_array<Setting>({
     row<&Settings::watch_tls>(
         {.key = "tls.watch",
          .type = truth(),
-         .doc = "Use new certificates, keys and CAs of all listeners, HTTP included, as soon as "
-                "their files have changed, without a reload: for new connections. While a pair "
+         .doc = "Use new certificates, keys and CAs of all listeners, HTTP included, and of "
+                "cluster.tls, as soon as their files have changed, without a reload: for new "
+                "connections. While a pair "
                 "does not match, or a file has a mistake, the old ones stay. The directories of "
                 "the files are watched by inotify; the user of the server must be able to read "
                 "them."}),
@@ -375,9 +377,9 @@ constexpr auto kSettings = std::to_array<Setting>({
          .reloadable = false,
          .takes_empty_flag = false,
          .doc = "Listen for the other nodes at HOST:PORT or [HOST]:PORT. A host is numeric; the "
-                "default port is 11302. An address other than loopback needs cluster.secret_file "
-                "or cluster.insecure. Nodes do not encrypt, so use a network that only machines "
-                "you trust can read."}),
+                "default port is 11302. An address other than loopback needs cluster.tls, "
+                "cluster.secret_file or cluster.insecure. Without cluster.tls, nodes do not "
+                "encrypt, so use a network that only machines you trust can read."}),
     row<&Settings::cluster, &ClusterSettings::address>(
         {.key = "cluster.address",
          .type = {.kind = Kind::address,
@@ -401,8 +403,36 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "the cluster; all nodes need the same. Each line has a secret as tubectl cluster "
                 "secret prints it: one or, while the secret is changed, two. A node proves the "
                 "first and accepts both. Only the user of the server may be able to read the "
-                "file, unless it is a credential of systemd. Empty: nodes do not authenticate, "
-                "which is allowed on loopback addresses, and with cluster.insecure on others."}),
+                "file, unless it is a credential of systemd. Empty: without cluster.tls, nodes do "
+                "not authenticate, which is allowed on loopback addresses, and with "
+                "cluster.insecure on others."}),
+    row<&Settings::cluster, &ClusterSettings::tls, &ClusterTlsSettings::certificate>(
+        {.key = "cluster.tls.certificate",
+         .type = text_or_none("FILE"),
+         .default_text = "",
+         .takes_empty_flag = false,
+         .doc =
+             "Connect to other nodes over TLS alone, with this certificate: a PEM file that "
+             "begins with the node's own certificate, followed by those of intermediate "
+             "authorities. cluster.name must be one of its alternative names (DNS). The node "
+             "uses the certificate for connections in both directions. All nodes need "
+             "cluster.tls.certificate, cluster.tls.key and cluster.tls.ca, or none of them does. "
+             "Empty: without TLS."}),
+    row<&Settings::cluster, &ClusterSettings::tls, &ClusterTlsSettings::key>(
+        {.key = "cluster.tls.key",
+         .type = text_or_none("FILE"),
+         .default_text = "",
+         .takes_empty_flag = false,
+         .doc = "The private key of the certificate: a PEM file that others must not be able to "
+                "read, without a passphrase."}),
+    row<&Settings::cluster, &ClusterSettings::tls, &ClusterTlsSettings::ca>(
+        {.key = "cluster.tls.ca",
+         .type = text_or_none("FILE"),
+         .default_text = "",
+         .takes_empty_flag = false,
+         .doc = "The authorities that sign the certificates of the nodes: a PEM file. Use an "
+                "authority for this cluster alone, because each certificate that it signs is that "
+                "of a node."}),
     row<&Settings::cluster, &ClusterSettings::admin>(
         {.key = "cluster.admin",
          .type = {.kind = Kind::address, .may_be_empty = true},
@@ -463,76 +493,10 @@ constexpr auto kSettings = std::to_array<Setting>({
          .default_number = static_cast<std::int64_t>(ClusterInsecure::no),
          .reloadable = false,
          .doc = "With yes, cluster.listen and cluster.address may be any addresses, also without "
-                "cluster.secret_file: then each machine that can connect to them can read and "
-                "change all jobs. With a secret, private addresses need no permission, and on "
-                "other addresses each machine on the way can read the jobs."}),
-});
-
-// The flags that are not settings.
-constexpr auto kOptions = std::to_array<Option>({
-    {'\0', "--config", "FILE", Action::config_file, false,
-     "Read the settings of this TOML file and its drop-ins."},
-    {'\0', "--check-config", "", Action::check_config, false, "Check the settings, and exit."},
-    {'\0', "--print-config", "", Action::print_config, false,
-     "Print the settings in force as TOML, each with its origin, and exit."},
-    {'\0', "--dump", "DIR", Action::task, false,
-     "Print the journal in DIR record by record, and exit.", Task::dump},
-    {'\0', "--check", "DIR", Action::task, false,
-     "Verify the journal in DIR without changing it, and exit.", Task::check},
-    {'\0', "--salvage", "DIR", Action::task, false,
-     "Copy the readable part of a damaged journal (-b) to the new directory DIR, and exit.",
-     Task::salvage, "journal.directory"},
-    {'\0', "--backup", "DIR", Action::task, false,
-     "Copy the journal (-b) to the new directory DIR, and exit.", Task::backup,
-     "journal.directory"},
-    {'\0', "--drain", "", Action::task, false,
-     "Put the running server (pid_file, or the unit tubed.service) into drain mode, wait until it "
-     "exits if drain.exit allows that, and exit.",
-     Task::drain},
-    {'\0', "--cluster-bootstrap", "", Action::task, false,
-     "Make the journal of this stopped server that of the first node of a new cluster, and exit. "
-     "It needs cluster.name, cluster.listen and journal.directory.",
-     Task::cluster_bootstrap, "cluster.name"},
-    {'\0', "--cluster-leave", "", Action::task, false,
-     "Make the journal (-b) of this stopped node that of a server without a cluster, and exit. "
-     "First remove the other nodes from the cluster.",
-     Task::cluster_leave, "journal.directory"},
-    {'\0', "--cluster-recover", "", Action::task, false,
-     "After a majority of the nodes is lost for good: make this stopped node the only node of a "
-     "new cluster, and exit. Changes that only the lost nodes have are lost: it needs "
-     "--i-accept-the-loss. Run it on the node with the newest changes, as --check shows.",
-     Task::cluster_recover, "cluster.name"},
-    {'\0', "--i-accept-the-loss", "", Action::accept_loss, false,
-     "With --cluster-recover: confirm that changes may be lost."},
-    {.long_flag = "--test-mode",
-     .argument = "CLOCK",
-     .action = Action::test_mode,
-     .doc = "Serve a test suite: print the address, obey the test verbs, and end with standard "
-            "input. The clock is manual (the default), auto or real. No file is read.",
-     .argument_is_optional = true},
-    {'\0', "--no-stdin", "", Action::no_stdin, false,
-     "With --test-mode: leave standard input alone."},
-    {'\0', "--address-file", "FILE", Action::address_file, false,
-     "With --test-mode: write the address to FILE instead of standard output."},
-    {'\0', "--preload", "FILE", Action::preload, false,
-     "With --test-mode: begin with the jobs in FILE, as tubectl export writes them."},
-    {'h', "--help", "", Action::help, true, "Print this help, and exit."},
-    {'v', "--version", "", Action::version, true,
-     "Print the version and whether cluster mode is built in, and exit."},
-    {'l', "--listen", "ADDR", Action::listen, true,
-     "Listen on HOST, HOST:PORT, [HOST]:PORT or unix:PATH (default 127.0.0.1:11300). May be "
-     "repeated; replaces all listeners of the file."},
-    {'p', "--port", "PORT", Action::port, true,
-     "Port for a -l host that has none, or for the default address."},
-    {'V', "", "", Action::raise_log_level, true, "Raise log.level by one. May be repeated."},
-    {'f', "", "MS", Action::sets, true,
-     "The same as --journal-sync with milliseconds; 0 is always. Of -f, -F and --journal-sync, the "
-     "last takes effect.",
-     Task::serve, "journal.sync", "ms"},
-    {'F', "", "", Action::sets, true, "The same as --journal-sync never.", Task::serve,
-     "journal.sync", "never"},
-    {'c', "", "", Action::ignored, true, "Ignored: compaction is automatic."},
-    {'n', "", "", Action::ignored, true, "Ignored: compaction is automatic."},
+                "cluster.tls and cluster.secret_file: then each machine that can connect to them "
+                "can read and change all jobs. With cluster.tls, no address needs this permission. "
+                "With a secret alone, private addresses do not need it, and on other addresses "
+                "each machine on the way can read the jobs."}),
 });
 
 // Keys that differ only in '.' and '_' have the same flag.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "loop/polled_socket.h"
+#include "loop/tls_channel.h"
 
 namespace tubed::loop {
 
@@ -23,7 +24,7 @@ class PlainChannel : public PolledSocket {
   }
   bool has_unread() const override { return os::has_unread(socket()); }
   void end_output() override { os::end_output(socket()); }
-  os::Socket release_socket() override { return release(); }
+  Connection release_connection() override { return release(); }
 };
 
 // The client of a proxy. A class of its own: other connections need no memory for an address.
@@ -41,13 +42,15 @@ class ProxiedChannel final : public PlainChannel {
 
 }  // namespace
 
-std::unique_ptr<Channel> open_channel(Loop& loop, os::Socket socket, const ListenerInfo&,
+std::unique_ptr<Channel> open_channel(Loop& loop, Connection connection, const ListenerInfo&,
                                       ProxiedClient proxied) {
+  if (connection.tls) return TlsChannel::open(loop, std::move(connection), std::move(proxied));
   std::unique_ptr<PlainChannel> channel;
   if (proxied.address.empty()) {
-    channel = std::make_unique<PlainChannel>(loop, std::move(socket));
+    channel = std::make_unique<PlainChannel>(loop, std::move(connection.socket));
   } else {
-    channel = std::make_unique<ProxiedChannel>(loop, std::move(socket), std::move(proxied));
+    channel =
+        std::make_unique<ProxiedChannel>(loop, std::move(connection.socket), std::move(proxied));
   }
   if (!channel->is_watched()) return nullptr;
   return channel;

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "loop/connection.h"
 #include "loop/loop.h"
 #include "loop/proxy_header.h"
 #include "os/socket.h"
@@ -86,9 +87,11 @@ class Channel {
   // Ends the output after the bytes that were written; input can still be read.
   virtual void end_output() = 0;
 
-  // Hands over the socket if it carries the bytes unchanged; otherwise returns an empty socket.
-  // Afterwards the channel can only be destroyed, which does not close the connection.
-  virtual os::Socket release_socket() { return {}; }
+  // Hands over the connection, or returns an empty one if the channel has none. Afterwards the
+  // channel can only be destroyed, which does not close the connection.
+  virtual Connection release_connection() { return {}; }
+  // Returns why the connection is lost, if the transport knows it; otherwise nothing.
+  virtual std::string failure() const { return {}; }
 
   // Enables the given reports. A half-close and a broken connection are always reported. No system
   // call if nothing changes.
@@ -104,10 +107,10 @@ class Channel {
   ChannelOwner* owner_ = nullptr;
 };
 
-// Returns the channel of an accepted connection. Null: the kernel refuses to watch another
-// descriptor (fs.epoll.max_user_watches), and the connection is closed. `loop` outlives the
-// channel. `proxied`: what a proxy has reported.
-std::unique_ptr<Channel> open_channel(Loop& loop, os::Socket socket, const ListenerInfo& info,
+// Returns the channel of a connection. Null: the kernel refuses to watch another descriptor
+// (fs.epoll.max_user_watches), and the connection is closed. `loop` outlives the channel.
+// `proxied`: what a proxy has reported.
+std::unique_ptr<Channel> open_channel(Loop& loop, Connection connection, const ListenerInfo& info,
                                       ProxiedClient proxied = {});
 
 }  // namespace tubed::loop

@@ -9,12 +9,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <utility>
 
-#include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
 #include "base/assert.h"
 
@@ -26,148 +23,35 @@ using Kind = os::Transfer::Kind;
 
 constexpr std::size_t kRecordBytes = SSL3_RT_MAX_PLAIN_LENGTH;
 
-std::string text_of(BIO* bio) {
-  char* data = nullptr;
-  const long bytes = BIO_get_mem_data(bio, &data);
-  return std::string(data, static_cast<std::size_t>(std::max(bytes, 0L)));
-}
-
-std::string subject_of(X509* certificate) {
-  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new(BIO_s_mem()), &BIO_free);
-  if (bio == nullptr) return {};
-  X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
-  return text_of(bio.get());
-}
-
-// Empty for a name that is not plain text, because it could be displayed as a different name.
-std::string text_of(const ASN1_STRING* string) {
-  const auto* data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(string));
-  std::string text(data, static_cast<std::size_t>(ASN1_STRING_length(string)));
-  const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
-  return printable ? text : std::string();
-}
-
-std::vector<std::string> names_of(X509* certificate) {
-  std::vector<std::string> result;
-  auto* names = static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
-  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
-    int type = 0;
-    const void* value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &type);
-    const char* prefix = type == GEN_DNS     ? "DNS:"
-                         : type == GEN_EMAIL ? "email:"
-                         : type == GEN_URI   ? "URI:"
-                                             : nullptr;
-    if (prefix == nullptr) continue;
-    const std::string text = text_of(static_cast<const ASN1_STRING*>(value));
-    if (!text.empty()) result.push_back(prefix + text);
-  }
-  GENERAL_NAMES_free(names);
-  return result;
-}
-
 }  // namespace
 
-void TlsChannel::FreeSsl::operator()(ssl_st* ssl) const {
-  SSL_free(ssl);
-}
-
-TlsChannel::TlsChannel(Loop& loop, os::Socket socket, std::shared_ptr<const TlsContext> context,
-                       ProxiedClient proxied)
-    : PolledSocket(loop, std::move(socket)),
+TlsChannel::TlsChannel(Loop& loop, Connection connection, ProxiedClient proxied)
+    : PolledSocket(loop, std::move(connection.socket)),
       loop_(loop),
       proxied_(std::move(proxied)),
-      context_(std::move(context)),
-      ssl_(SSL_new(context_->native())) {
-  if (ssl_ == nullptr || SSL_set_fd(ssl_.get(), this->socket().descriptor()) != 1) {
-    ssl_.reset();
-    ERR_clear_error();
-  } else {
-    SSL_set_accept_state(ssl_.get());
-  }
-}
+      session_(std::move(connection.tls)) {}
 
-TlsChannel::~TlsChannel() {
-  if (established_ && !broken_ && !output_ended_) {
-    SSL_shutdown(ssl_.get());
-    ERR_clear_error();
-  }
-}
-
-std::unique_ptr<TlsChannel> TlsChannel::open(Loop& loop, os::Socket socket,
-                                             std::shared_ptr<const TlsContext> context,
+std::unique_ptr<TlsChannel> TlsChannel::open(Loop& loop, Connection connection,
                                              ProxiedClient proxied) {
+  TUBED_ASSERT(connection.tls);
   std::unique_ptr<TlsChannel> channel(
-      new TlsChannel(loop, std::move(socket), std::move(context), std::move(proxied)));
-  if (!channel->is_watched() || channel->ssl_ == nullptr) return nullptr;
+      new TlsChannel(loop, std::move(connection), std::move(proxied)));
+  if (!channel->is_watched()) return nullptr;
   return channel;
 }
 
-TlsChannel::Handshake TlsChannel::shake_hands() {
-  TUBED_ASSERT(!established_ && !broken_);
-  const int result = SSL_do_handshake(ssl_.get());
-  if (result == 1) {
-    established_ = true;
-    return Handshake::done;
-  }
-  switch (SSL_get_error(ssl_.get(), result)) {
-    case SSL_ERROR_WANT_READ:
-      return Handshake::reads;
-    case SSL_ERROR_WANT_WRITE:
-      return Handshake::writes;
-    case SSL_ERROR_SSL: {
-      const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-      failure_ = reason != nullptr ? reason : "unknown error";
-      if (const long verified = SSL_get_verify_result(ssl_.get()); verified != X509_V_OK) {
-        failure_ += ": ";
-        failure_ += X509_verify_cert_error_string(verified);
-      }
-      break;
-    }
-    default:
-      failure_ = "the client closed the connection";
-      break;
-  }
-  ERR_clear_error();
-  broken_ = true;
-  return Handshake::failed;
+Connection TlsChannel::release_connection() {
+  Connection connection(release());
+  connection.tls = std::move(session_);
+  if (decrypted_ != nullptr) decrypted_->disarm();
+  return connection;
 }
 
 std::string TlsChannel::peer() const {
   return proxied_.address.empty() ? PolledSocket::peer() : proxied_.address;
 }
 
-TlsPeer TlsChannel::peer_certificate() const {
-  X509* const certificate = SSL_get0_peer_certificate(ssl_.get());
-  if (certificate == nullptr || SSL_get_verify_result(ssl_.get()) != X509_V_OK) return {};
-  return {.subject = subject_of(certificate), .names = names_of(certificate)};
-}
-
 // --- Reading and writing
-
-// Returns the kind of a call that has moved nothing.
-os::Transfer::Kind TlsChannel::kind_of(int result) {
-  switch (SSL_get_error(ssl_.get(), result)) {
-    case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE:
-      return Kind::would_block;
-    case SSL_ERROR_ZERO_RETURN:
-      return Kind::end;
-    default:
-      ERR_clear_error();
-      broken_ = true;
-      return Kind::failed;
-  }
-}
-
-os::Transfer::Kind TlsChannel::read_record(std::span<char> buffer, std::size_t& got) {
-  if (broken_) return Kind::failed;
-  data_follows_ = false;
-  const int result = SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &got);
-  const Kind kind = result == 1 ? Kind::done : kind_of(result);
-  starved_ = kind != Kind::done;
-  return kind;
-}
 
 os::Transfer TlsChannel::read(std::span<char> buffer) {
   return read(std::span<const std::span<char>>(&buffer, 1));
@@ -178,9 +62,10 @@ os::Transfer TlsChannel::read(std::span<const std::span<char>> buffers) {
   for (std::span<char> buffer : buffers) {
     while (!buffer.empty()) {
       // Only the first read may make a system call; later reads take what has arrived with it.
-      if (total > 0 && !has_decrypted()) return {Kind::done, total};
+      if (total > 0 && !session_.has_decrypted()) return {Kind::done, total};
       std::size_t got = 0;
-      const Kind kind = read_record(buffer, got);
+      data_follows_ = false;
+      const Kind kind = session_.read(buffer, got);
       if (kind != Kind::done) {
         // The next read reports the end or the failure.
         end_follows_ = total > 0 && kind != Kind::would_block;
@@ -191,12 +76,6 @@ os::Transfer TlsChannel::read(std::span<const std::span<char>> buffers) {
     }
   }
   return {Kind::done, total};
-}
-
-os::Transfer::Kind TlsChannel::write_record(std::string_view bytes, std::size_t& sent) {
-  if (broken_) return Kind::failed;
-  const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &sent);
-  return result == 1 ? Kind::done : kind_of(result);
 }
 
 os::Transfer TlsChannel::write(std::string_view piece) {
@@ -222,7 +101,7 @@ os::Transfer TlsChannel::write(std::span<const std::string_view> pieces) {
     }
     if (record.empty()) break;  // only empty pieces remain
     std::size_t sent = 0;
-    const Kind kind = write_record(record, sent);
+    const Kind kind = session_.write(record, sent);
     if (kind == Kind::failed || kind == Kind::end) return {Kind::failed, total};
     total += sent;
     for (offset += sent; at < pieces.size() && offset >= pieces[at].size(); ++at)
@@ -232,22 +111,12 @@ os::Transfer TlsChannel::write(std::span<const std::string_view> pieces) {
   return total > 0 ? os::Transfer{Kind::done, total} : os::Transfer{Kind::would_block, 0};
 }
 
-// True if a read moves bytes without the kernel. OpenSSL may also have part of a record, which is
-// useless until the rest arrives.
-bool TlsChannel::has_decrypted() const {
-  return !starved_ && SSL_has_pending(ssl_.get()) == 1;
-}
-
 bool TlsChannel::has_unread() const {
-  return has_decrypted() || os::has_unread(socket());
+  return session_.has_decrypted() || os::has_unread(socket());
 }
 
 void TlsChannel::end_output() {
-  if (!broken_ && !output_ended_) {
-    SSL_shutdown(ssl_.get());  // no close_notify if it does not fit into the socket
-    ERR_clear_error();
-  }
-  output_ended_ = true;
+  session_.end_output();
   os::end_output(socket());
 }
 
@@ -257,7 +126,7 @@ void TlsChannel::want(bool readable, bool writable) {
   wants_readable_ = readable;
   wants_writable_ = writable;
   watch(readable || may_find_end(), writable);
-  if ((readable || may_find_end()) && (has_decrypted() || end_follows_)) {
+  if ((readable || may_find_end()) && (session_.has_decrypted() || end_follows_)) {
     if (decrypted_ == nullptr) {
       decrypted_ = std::make_unique<Timer>(loop_, [this] { on_events({.readable = true}); });
     }
@@ -270,6 +139,8 @@ void TlsChannel::want(bool readable, bool writable) {
 void TlsChannel::on_events(Readiness ready) {
   // The socket may end after TLS has ended; only the first end is reported.
   if (ready.half_closed) ready.half_closed = !std::exchange(end_reported_, true);
+  // The reason of the other end may have arrived before the loss of the connection.
+  if (ready.broken && session_.established()) static_cast<void>(session_.peek());
   if (ready.readable && !wants_readable_) {
     ready.readable = false;
     if (may_find_end()) look_for_end(ready);
@@ -279,23 +150,19 @@ void TlsChannel::on_events(Readiness ready) {
 }
 
 bool TlsChannel::may_find_end() const {
-  return established_ && !end_reported_ && !data_follows_;
+  return session_.established() && !end_reported_ && !data_follows_;
 }
 
 // Passes no bytes to the owner.
 void TlsChannel::look_for_end(Readiness& ready) {
   if (!end_follows_) {
-    char byte = 0;
-    std::size_t got = 0;
-    const int result = broken_ ? 0 : SSL_peek_ex(ssl_.get(), &byte, 1, &got);
-    const Kind kind = broken_ ? Kind::failed : result == 1 ? Kind::done : kind_of(result);
+    const Kind kind = session_.peek();
     data_follows_ = kind == Kind::done;
-    starved_ = kind != Kind::done;
     end_follows_ = kind == Kind::end || kind == Kind::failed;
   }
   if (!end_follows_) return;
   end_reported_ = true;
-  (broken_ ? ready.broken : ready.half_closed) = true;
+  (session_.broken() ? ready.broken : ready.half_closed) = true;
 }
 
 void TlsChannel::pause() {

@@ -3,7 +3,7 @@
 // decrypts, so a ticket is valid for one to two lifetimes of a key. The first handshake after a
 // lifetime replaces the keys; no timer is needed.
 //
-// OpenSSL's error queue is empty outside these functions and TlsChannel: each failure clears its
+// OpenSSL's error queue is empty outside these functions and TlsSession: each failure clears its
 // own errors. SSL_get_error() depends on that.
 #include "loop/tls_context.h"
 
@@ -95,7 +95,8 @@ struct TlsState {
   std::vector<Context> contexts;  // in the order of the options
   std::vector<Certificate> certificates;
   std::vector<std::string> authorities;  // digests, in order
-  std::vector<unsigned char> alpn;       // the length and the name of the protocol, as on the wire
+  bool mutual = false;
+  std::vector<unsigned char> alpn;  // the length and the name of the protocol, as on the wire
   TicketKeys tickets;
 };
 
@@ -145,6 +146,14 @@ Duration since_1970(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
   return std::chrono::seconds(timegm(&parts));
+}
+
+// Empty for a name that is not plain text.
+std::string text_of(const ASN1_STRING* string) {
+  const auto* data = reinterpret_cast<const char*>(ASN1_STRING_get0_data(string));
+  std::string text(data, static_cast<std::size_t>(ASN1_STRING_length(string)));
+  const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
+  return printable ? text : std::string();
 }
 
 std::string digest_of(const X509* certificate) {
@@ -293,7 +302,8 @@ std::vector<std::string> authorities_of(SSL_CTX* context) {
 }
 
 void set_rules(SSL_CTX* context, const TlsOptions& options) {
-  SSL_CTX_set_min_proto_version(context, options.only_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
+  SSL_CTX_set_min_proto_version(
+      context, options.only_1_3 || options.mutual ? TLS1_3_VERSION : TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_RENEGOTIATION |
                                    SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF |
                                    SSL_OP_ENABLE_KTLS);
@@ -328,23 +338,48 @@ void set_callbacks(SSL_CTX* context, TlsState& state) {
 
 }  // namespace
 
+std::vector<std::string> alternative_names(const x509_st& certificate) {
+  std::vector<std::string> result;
+  auto* names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    int type = 0;
+    const void* value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &type);
+    const char* prefix = type == GEN_DNS     ? "DNS:"
+                         : type == GEN_EMAIL ? "email:"
+                         : type == GEN_URI   ? "URI:"
+                                             : nullptr;
+    if (prefix == nullptr) continue;
+    const std::string text = text_of(static_cast<const ASN1_STRING*>(value));
+    if (!text.empty()) result.push_back(prefix + text);
+  }
+  GENERAL_NAMES_free(names);
+  return result;
+}
+
 TlsContext::TlsContext(std::unique_ptr<TlsState> state) : state_(std::move(state)) {}
 
 TlsContext::~TlsContext() = default;
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsOptions& options) {
+  TUBED_ASSERT(!options.mutual || !options.client_ca.empty());
   auto state = std::make_unique<TlsState>();
+  state->mutual = options.mutual;
   state->alpn.push_back(static_cast<unsigned char>(options.alpn.size()));
   state->alpn.insert(state->alpn.end(), options.alpn.begin(), options.alpn.end());
   for (const TlsOptions::Pair& pair : options.certificates) {
-    Context context(SSL_CTX_new(TLS_server_method()));
+    Context context(SSL_CTX_new(options.mutual ? TLS_method() : TLS_server_method()));
     TUBED_ASSERT(context != nullptr);
     set_rules(context.get(), options);
     TRY(use_pair(context.get(), pair));
     if (!options.client_ca.empty())
       TRY(require_client_certificates(context.get(), options.client_ca));
     state->authorities = authorities_of(context.get());
-    set_callbacks(context.get(), *state);
+    if (options.mutual) {
+      SSL_CTX_set_max_cert_list(context.get(), kMostMutualHandshake / 2);
+    } else {
+      set_callbacks(context.get(), *state);
+    }
     add_dates(pair.certificate, context.get(), state->certificates);
     state->contexts.push_back(std::move(context));
   }
@@ -359,6 +394,15 @@ bool TlsContext::has_certificates_of(const TlsContext& other) const {
 
 bool TlsContext::has_authorities_of(const TlsContext& other) const {
   return state_->authorities == other.state_->authorities;
+}
+
+bool TlsContext::has_name(std::string_view name) const {
+  const X509* const certificate = SSL_CTX_get0_certificate(native());
+  return std::ranges::count(alternative_names(*certificate), name) != 0;
+}
+
+bool TlsContext::is_mutual() const {
+  return state_->mutual;
 }
 
 Duration TlsContext::expires() const {

@@ -6,19 +6,26 @@
 // be decrypted with what the server has later. Clients with certificates get no tickets: each
 // connection verifies its certificate. Renegotiation and compression are disabled.
 //
+// A mutual context is for connections between equals, the nodes of a cluster: either end may have
+// begun the connection, and each verifies the certificate of the other. Only TLS 1.3, without
+// tickets.
+//
 // A context does not change. A reload makes a new context for later connections, and the tickets of
 // the old context become invalid.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
 
 struct ssl_ctx_st;
+struct x509_st;
 
 namespace tubed::loop {
 
@@ -36,9 +43,20 @@ struct TlsOptions {
   std::string client_ca;  // CAs of client certificates, which are then required; or empty
   bool only_1_3 = false;
   std::string alpn;  // "beanstalk": the protocol that a client must offer if it negotiates one
+  // For both ends of a connection: `client_ca` has the CAs of all, `certificates` is one, `alpn`
+  // is empty.
+  bool mutual = false;
 };
 
 inline constexpr Duration kTicketKeyLife = std::chrono::hours(12);
+// With a mutual context, how many bytes a peer may send before the handshake is done, apart from a
+// message that OpenSSL has begun to read: a ClientHello has at most 128 KiB, certificates half of
+// this.
+inline constexpr std::size_t kMostMutualHandshake = std::size_t{32} << 10;
+
+// Returns the alternative names of a certificate: "DNS:…", "email:…", "URI:…". Without those that
+// are not plain text, because they could be displayed as different names.
+std::vector<std::string> alternative_names(const x509_st& certificate);
 
 class TlsContext {
  public:
@@ -55,13 +73,17 @@ class TlsContext {
   // True if both require client certificates of the same authorities, or neither requires any.
   bool has_authorities_of(const TlsContext& other) const;
 
+  // True if the first certificate has this alternative name: "DNS:…".
+  bool has_name(std::string_view name) const;
+  bool is_mutual() const;
+
   // Returns when the first of its certificates expires, chains included, since 1970.
   Duration expires() const;
   // Returns one warning line for each certificate that is not yet valid or has expired at `now`
   // (since 1970).
   std::vector<std::string> complaints(Duration now) const;
 
-  // For TlsChannel.
+  // For TlsSession.
   ssl_ctx_st* native() const;
 
  private:

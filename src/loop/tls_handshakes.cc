@@ -45,7 +45,9 @@ void TlsHandshakes::set_limits(const HandshakeLimits& limits) {
 
 bool TlsHandshakes::begin(os::Socket socket, std::shared_ptr<const TlsContext> context,
                           TlsOwner& owner, ProxiedClient proxied) {
-  auto channel = TlsChannel::open(loop_, std::move(socket), std::move(context), std::move(proxied));
+  Connection connection(std::move(socket));
+  if (!connection.begin_tls(std::move(context), TlsSession::Side::server)) return false;
+  auto channel = TlsChannel::open(loop_, std::move(connection), std::move(proxied));
   if (channel == nullptr) return false;
   Entry& entry = entries_.add(std::make_unique<Entry>(*this, owner, std::move(channel)));
   entry.channel->set_owner(entry);
@@ -93,7 +95,7 @@ void TlsHandshakes::step(Entry& entry) {
       return fail(entry, entry.channel->failure());
     case TlsChannel::Handshake::done: {
       const auto done = take(entry);
-      const TlsPeer peer = done->channel->peer_certificate();
+      const TlsPeer peer = done->channel->peer_of_session();
       done->owner.on_secured(std::move(done->channel), peer);
       return;
     }

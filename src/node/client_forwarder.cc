@@ -20,7 +20,7 @@ Result<FrameChannel::Released> connection_of(Result<PeerDial::Answer> result) {
     return Error{std::string(to_string(answer.welcome.status))};
   if (answer.channel->unsent() != 0) return Error{"a welcome was sent too early"};
   FrameChannel::Released released = answer.channel->release();
-  if (!released.socket) return Error{"the connection is lost"};
+  if (!released.connection) return Error{"the connection is lost"};
   return released;
 }
 
@@ -143,7 +143,7 @@ void ClientForwarder::dialled(Forwarded& client, Result<PeerDial::Answer> answer
   client.dial.reset();
   auto result = connection_of(std::move(answer));
   std::unique_ptr<loop::Channel> server;
-  if (result) server = loop::open_channel(loop_, std::move(result->socket), {});
+  if (result) server = loop::open_channel(loop_, std::move(result->connection), {});
   if (server == nullptr) {
     last_failure_ =
         result ? "the kernel refuses to watch another descriptor" : result.error().message;

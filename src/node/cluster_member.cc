@@ -303,9 +303,9 @@ void ClusterMember::serve(std::unique_ptr<loop::Channel> channel,
   });
 }
 
-void ClusterMember::on_client(const cluster::Hello& hello, os::Socket socket) {
+void ClusterMember::on_client(const cluster::Hello& hello, loop::Connection connection) {
   auto channel =
-      loop::open_channel(parts_.loop, std::move(socket), {}, proxied_client(hello.client));
+      loop::open_channel(parts_.loop, std::move(connection), {}, proxied_client(hello.client));
   if (channel != nullptr) serve(std::move(channel), hello.client);
 }
 
@@ -370,7 +370,7 @@ void ClusterMember::begin_fetch(NodeId source, const std::string& address) {
                     .configuration_index = facts.configuration_index,
                     .name = {},
                     .invites = false},
-                   links_->secrets(), node_ == nullptr ? 0 : node_->node().log().last());
+                   links_->security(), node_ == nullptr ? 0 : node_->node().log().last());
 }
 
 void ClusterMember::fetch_ended(bool fetched) {
@@ -384,8 +384,8 @@ void ClusterMember::fetch_ended(bool fetched) {
   }
 }
 
-void ClusterMember::on_fetch(const cluster::Hello& hello, os::Socket socket) {
-  transfers_.send(hello, std::move(socket), node_->node());
+void ClusterMember::on_fetch(const cluster::Hello& hello, loop::Connection connection) {
+  transfers_.send(hello, std::move(connection), node_->node());
 }
 
 // --- Other nodes
@@ -547,12 +547,12 @@ const stats::ClusterState& ClusterMember::state() {
 
 Result<bool> ClusterMember::read_files(const Settings& settings) {
   new_secrets_ = TRY(ClusterSecrets::read(settings.cluster.secret_file));
-  return *new_secrets_ != links_->secrets();
+  return *new_secrets_ != links_->security().secrets;
 }
 
 void ClusterMember::settings_changed() {
   const auto secrets = std::exchange(new_secrets_, std::nullopt);
-  if (secrets && *secrets != links_->secrets()) links_->set_secrets(*secrets);
+  if (secrets && *secrets != links_->security().secrets) links_->set_secrets(*secrets);
   if (node_ != nullptr) node_->apply(settings_);
   transfers_.settings_changed();
 }

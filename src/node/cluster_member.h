@@ -66,6 +66,9 @@ class ClusterMember final : public ClusterMode,
   const stats::ClusterState& state() override;
   Result<bool> read_files(const Settings& settings) override;
   void settings_changed() override;
+  void set_tls(std::shared_ptr<const loop::TlsContext> tls) override {
+    links_->set_tls(std::move(tls));
+  }
   bool hand_over(std::function<void()> done) override;
 
  private:
@@ -86,8 +89,8 @@ class ClusterMember final : public ClusterMode,
   cluster::WelcomeStatus judge(const cluster::Hello& hello) override;
   void on_turned_away(const cluster::Hello& hello, cluster::WelcomeStatus status) override;
   std::string_view on_frame(cluster::NodeId from, std::string_view frame) override;
-  void on_fetch(const cluster::Hello& hello, os::Socket socket) override;
-  void on_client(const cluster::Hello& hello, os::Socket socket) override;
+  void on_fetch(const cluster::Hello& hello, loop::Connection connection) override;
+  void on_client(const cluster::Hello& hello, loop::Connection connection) override;
   void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override;
   void on_request(const cluster::Request& request, Reply reply) override;
   bool may_invite(cluster::NodeId member) const override;

@@ -13,6 +13,7 @@
 #include "commands/service.h"
 #include "config/settings.h"
 #include "loop/loop.h"
+#include "loop/tls_context.h"
 #include "os/log.h"
 #include "serving/clients.h"
 #include "serving/connection_origin.h"
@@ -80,6 +81,9 @@ class ClusterMode {
   virtual Result<bool> read_files(const Settings& settings) = 0;
   // The settings have changed by a reload.
   virtual void settings_changed() = 0;
+  // Sets the certificates for later connections with other nodes; null: without TLS [cluster.tls].
+  // Precondition: listen() was called.
+  virtual void set_tls(std::shared_ptr<const loop::TlsContext> tls) = 0;
 
   // The server is about to stop: passes leadership to another node, or ends the clients that it
   // passes to the leader. Returns false if there is neither. Otherwise `done` is called when

@@ -9,6 +9,8 @@
 #include <array>
 #include <cstring>
 
+#include <fmt/format.h>
+
 namespace tubed::node {
 
 namespace {
@@ -17,6 +19,11 @@ constexpr std::string_view kEnded = "the other node has closed the connection";
 constexpr std::string_view kLost = "the connection is lost";
 constexpr std::string_view kNoFrame = "the other node has sent something that is no frame";
 
+// The type of a record of the handshake, and the first two of its version.
+bool begins_tls(std::string_view bytes) {
+  return bytes.starts_with(std::string_view("\x16\x03"));
+}
+
 }  // namespace
 
 FrameChannel::FrameChannel(loop::Loop& loop, std::unique_ptr<loop::Channel> channel,
@@ -24,7 +31,7 @@ FrameChannel::FrameChannel(loop::Loop& loop, std::unique_ptr<loop::Channel> chan
     : channel_(std::move(channel)),
       owner_(&owner),
       most_frame_bytes_(most_frame_bytes),
-      after_failed_write_(loop, [this] { close(kLost); }) {
+      after_failed_write_(loop, [this] { lose(); }) {
   channel_->set_owner(*this);
   update_interest();
 }
@@ -47,7 +54,7 @@ FrameChannel::Released FrameChannel::release() {
   TUBED_ASSERT(unsent_ == 0);
   Released released;
   if (channel_ == nullptr) return released;
-  released.socket = channel_->release_socket();
+  released.connection = channel_->release_connection();
   released.read_ahead = input();
   channel_.reset();
   after_failed_write_.disarm();
@@ -56,8 +63,8 @@ FrameChannel::Released FrameChannel::release() {
 
 void FrameChannel::on_ready(loop::Readiness ready) {
   peer_has_ended_ |= ready.half_closed;
-  if (ready.broken) return close(kLost);
-  if (ready.writable && !write()) return close(kLost);
+  if (ready.broken) return lose();
+  if (ready.writable && !write()) return lose();
   if (ready.readable) read();
 }
 
@@ -75,7 +82,7 @@ void FrameChannel::read() {
     case os::Transfer::Kind::end:
       return close(kEnded);
     case os::Transfer::Kind::failed:
-      return close(kLost);
+      return lose();
   }
 }
 
@@ -88,7 +95,7 @@ void FrameChannel::deliver() {
     if (!bytes) break;
     if (*bytes < cluster::kFrameHeaderBytes || *bytes > most_frame_bytes_) {
       destroyed_ = nullptr;
-      return close(kNoFrame);
+      return close(begins_tls(input()) ? kTls : kNoFrame);
     }
     if (*bytes > end_ - begin_) break;
     const std::string_view frame = input().substr(0, *bytes);
@@ -97,6 +104,7 @@ void FrameChannel::deliver() {
     if (destroyed) return;
   }
   destroyed_ = nullptr;
+  update_interest();  // TLS may have more that is decrypted
 }
 
 void FrameChannel::make_room() {
@@ -142,6 +150,11 @@ bool FrameChannel::write() {
 
 void FrameChannel::update_interest() {
   if (channel_ != nullptr) channel_->want(true, !output_.empty());
+}
+
+void FrameChannel::lose() {
+  const std::string why = channel_ == nullptr ? std::string() : channel_->failure();
+  close(why.empty() ? std::string(kLost) : fmt::format("{}: {}", kLost, why));
 }
 
 void FrameChannel::close(std::string_view reason) {

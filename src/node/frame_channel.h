@@ -41,10 +41,13 @@ class FrameChannel final : public loop::ChannelOwner {
  public:
   static constexpr std::size_t kReadBytes = 256 * 1024;
   static constexpr std::size_t kAnyFrame = cluster::kMostFrameBytes + sizeof(std::uint32_t);
+  // A reason of on_closed(): the input begins as TLS does, which no frame of the length that may
+  // arrive does.
+  static constexpr std::string_view kTls = "the other node speaks TLS";
 
   // A connection, and the bytes that were read from it but not delivered.
   struct Released {
-    os::Socket socket;
+    loop::Connection connection;
     std::string read_ahead;
   };
 
@@ -74,7 +77,7 @@ class FrameChannel final : public loop::ChannelOwner {
   std::string peer() const { return channel_ == nullptr ? "?" : channel_->peer(); }
 
   // Gives up the connection; afterwards the channel can only be destroyed. Precondition: unsent()
-  // is 0. The socket is empty if the connection was closed.
+  // is 0. The connection is empty if the connection was closed.
   Released release();
 
  private:
@@ -86,6 +89,7 @@ class FrameChannel final : public loop::ChannelOwner {
   void make_room();
   void update_interest();
   void close(std::string_view reason);
+  void lose();
   std::string_view input() const { return {buffer_.get() + begin_, end_ - begin_}; }
 
   std::unique_ptr<loop::Channel> channel_;  // null: closed or released

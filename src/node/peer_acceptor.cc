@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+
+#include <fmt/format.h>
 
 #include "os/clock.h"
 
@@ -26,18 +29,23 @@ PeerAcceptor::PeerAcceptor(loop::Loop& loop, os::Log& log, os::Socket socket,
       log_(log),
       limits_(limits),
       owner_(owner),
-      listener_(loop, tuned(std::move(socket)), "", "", *this) {}
+      handshakes_(loop),
+      listener_(loop, tuned(std::move(socket)), "", "", *this) {
+  // pending_ has the bound of their number.
+  handshakes_.set_limits(
+      {.timeout = limits.hello, .pending = std::numeric_limits<std::size_t>::max()});
+}
 
 void PeerAcceptor::on_connection(os::Socket socket) {
-  auto channel = loop::open_channel(loop_, std::move(socket), {});
-  if (channel == nullptr) return;
-  std::optional<NumericHost> host = os::host_of(channel->peer());
+  const std::string peer = os::peer_address(socket);
+  std::optional<NumericHost> host = os::host_of(peer);
   const std::size_t members = host ? owner_.members_at(*host) : 0;
   if (members == 0) host.reset();
   refuse_excess(host, members == 0 ? limits_.strangers
                                    : members * limits_.pending_of_member + limits_.requests);
-  pending_.emplace_back(*this, std::move(channel), host);
+  pending_.emplace_back(*this, peer, host);
   pending_.back().place = std::prev(pending_.end());
+  if (!pending_.back().begin(std::move(socket))) pending_.pop_back();
 }
 
 // Leaves room for one more connection from the host, or from all hosts without members.
@@ -68,22 +76,53 @@ void PeerAcceptor::refuse_once(const Pending& pending, std::string_view reason) 
   refuse(pending, reason);
 }
 
-void PeerAcceptor::secrets_changed() {
+void PeerAcceptor::security_changed() {
   pending_.clear();
   logged_.clear();
 }
 
-PeerAcceptor::Pending::Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Channel> channel,
+PeerAcceptor::Pending::Pending(PeerAcceptor& acceptor, std::string peer,
                                std::optional<NumericHost> host_of_members)
     : host(host_of_members),
       acceptor_(acceptor),
-      handshake_(acceptor.owner_.secrets()),
-      channel_(std::make_unique<FrameChannel>(acceptor.loop_, std::move(channel), *this,
-                                              kMostHelloBytes)),
+      peer_(std::move(peer)),
+      handshake_(acceptor.owner_.security()),
       timer_(acceptor.loop_, [this] {
-        acceptor_.refuse(*this, handshake_.has_hello() ? "no proof in time" : "no hello in time");
+        acceptor_.refuse(*this, channel_ == nullptr      ? "no handshake of TLS in time"
+                                : handshake_.has_hello() ? "no proof in time"
+                                                         : "no hello in time");
       }) {
   timer_.arm(acceptor.limits_.hello);
+}
+
+PeerAcceptor::Pending::~Pending() {
+  if (handshake_.tls() != nullptr) acceptor_.handshakes_.forget(*this);
+}
+
+bool PeerAcceptor::Pending::begin(os::Socket socket) {
+  if (handshake_.tls() != nullptr)
+    return acceptor_.handshakes_.begin(std::move(socket), handshake_.tls(), *this);
+  auto channel = loop::open_channel(acceptor_.loop_, std::move(socket), {});
+  if (channel == nullptr) return false;
+  begin_frames(std::move(channel));
+  return true;
+}
+
+void PeerAcceptor::Pending::begin_frames(std::unique_ptr<loop::Channel> channel) {
+  channel_ =
+      std::make_unique<FrameChannel>(acceptor_.loop_, std::move(channel), *this, kMostHelloBytes);
+}
+
+void PeerAcceptor::Pending::on_secured(std::unique_ptr<loop::Channel> channel,
+                                       const loop::TlsPeer& peer) {
+  handshake_.set_caller(peer);
+  begin_frames(std::move(channel));
+}
+
+void PeerAcceptor::Pending::on_handshake_failed(const std::string&, std::string_view reason) {
+  if (reason == loop::TlsSession::kNoTls)
+    return acceptor_.refuse_once(*this, "it has no cluster.tls, and this node has it");
+  acceptor_.refuse_once(*this, fmt::format("TLS: {}", reason));
 }
 
 // Returns whether the handshake is complete.
@@ -107,8 +146,8 @@ void PeerAcceptor::Pending::on_frame(std::string_view frame) {
   const auto complete = take(frame);
   if (!complete) {
     const std::string& reason = complete.error().message;
-    return handshake_.secrets_differ() ? acceptor_.refuse_once(*this, reason)
-                                       : acceptor_.refuse(*this, reason);
+    return handshake_.settings_differ() ? acceptor_.refuse_once(*this, reason)
+                                        : acceptor_.refuse(*this, reason);
   }
   if (!*complete) return;
   PeerAcceptor& acceptor = acceptor_;
@@ -119,6 +158,8 @@ void PeerAcceptor::Pending::on_frame(std::string_view frame) {
 }
 
 void PeerAcceptor::Pending::on_closed(std::string_view reason) {
+  if (reason == FrameChannel::kTls)
+    return acceptor_.refuse_once(*this, "it has cluster.tls, and this node has none");
   acceptor_.refuse(*this, reason);
 }
 

@@ -1,14 +1,17 @@
 // PeerAcceptor: the listening socket for other nodes, and the accepted connections until each has
-// sent its Hello and, if this node has a secret, has proved it (peer_handshake.h).
+// made the handshake of TLS, if this node has certificates, has sent its Hello and, if this node
+// has a secret, has proved it (peer_handshake.h).
 //
 // A connection that sends anything else is closed: a node sends nothing more before it has a
 // Welcome. Also closed are a connection whose handshake exceeds limits.hello, and a connection
 // whose peer has ended it.
 //
-// Bounds: a connection is read up to kMostHandshakeBytes. Hosts of members have their own limits
-// (limits.pending_of_member), so other hosts, which share limits.strangers, do not keep members
-// from connecting. Beyond a limit, the oldest is closed: nodes dial again, and only the newest
-// connection counts.
+// Bounds: a connection is read up to kMostHandshakeBytes, and before that up to
+// loop::kMostMutualHandshake for TLS. Each handshake of TLS signs once, for any caller; a tick
+// gives loop::TlsHandshakes::kWorkPerTick to these steps, or one step if that takes longer. Hosts
+// of members have their own limits (limits.pending_of_member), so other hosts, which share
+// limits.strangers, do not keep members from connecting. Beyond a limit, the oldest is closed:
+// nodes dial again, and only the newest connection counts.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +25,7 @@
 #include "cluster/control.h"
 #include "loop/listener.h"
 #include "loop/timer.h"
+#include "loop/tls_handshakes.h"
 #include "node/frame_channel.h"
 #include "node/peer_handshake.h"
 #include "node/peer_limits.h"
@@ -32,8 +36,8 @@ namespace tubed::node {
 
 class PeerAcceptorOwner {
  public:
-  // The secrets for connections that are accepted now.
-  virtual const ClusterSecrets& secrets() const = 0;
+  // For connections that are accepted now.
+  virtual const PeerSecurity& security() const = 0;
   // Returns how many members other than this node are at this host: it is in the address, or the
   // name in the address was last resolved to it, or the member was last accepted from there.
   // O(members).
@@ -57,29 +61,35 @@ class PeerAcceptor final : public loop::ListenerOwner {
   std::string address() const { return os::local_address(listener_.socket()); }
   // Returns the number of connections whose handshake is not complete.
   std::size_t pending() const { return pending_.size(); }
-  // The secrets have changed: closes these connections.
-  void secrets_changed();
+  // What the owner's security() returns has changed: closes these connections.
+  void security_changed();
 
  private:
-  class Pending final : public FrameChannelOwner {
+  class Pending final : public FrameChannelOwner, private loop::TlsOwner {
    public:
     // `host`: that of members.
-    Pending(PeerAcceptor& acceptor, std::unique_ptr<loop::Channel> channel,
-            std::optional<NumericHost> host);
+    Pending(PeerAcceptor& acceptor, std::string peer, std::optional<NumericHost> host);
+    ~Pending();
 
+    // Begins the handshake. Returns false if the connection cannot be watched.
+    bool begin(os::Socket socket);
     void on_frame(std::string_view frame) override;
     void on_closed(std::string_view reason) override;
-    std::string peer() const { return channel_->peer(); }
+    const std::string& peer() const { return peer_; }
 
     std::list<Pending>::iterator place;
     const std::optional<NumericHost> host;
 
    private:
+    void begin_frames(std::unique_ptr<loop::Channel> channel);
+    void on_secured(std::unique_ptr<loop::Channel> channel, const loop::TlsPeer& peer) override;
+    void on_handshake_failed(const std::string& peer, std::string_view reason) override;
     Result<bool> take(std::string_view frame);
 
     PeerAcceptor& acceptor_;
+    const std::string peer_;
     CalleeHandshake handshake_;
-    std::unique_ptr<FrameChannel> channel_;
+    std::unique_ptr<FrameChannel> channel_;  // null during the handshake of TLS
     loop::Timer timer_;
   };
 
@@ -93,6 +103,7 @@ class PeerAcceptor final : public loop::ListenerOwner {
   os::Log& log_;
   const PeerLimits& limits_;
   PeerAcceptorOwner& owner_;
+  loop::TlsHandshakes handshakes_;
   std::list<Pending> pending_;                            // oldest first
   std::set<std::pair<std::string, std::string>> logged_;  // hosts and reasons of refuse_once()
   loop::Listener listener_;

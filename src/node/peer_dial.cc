@@ -21,7 +21,38 @@ PeerDial::PeerDial(loop::Loop& loop, const cluster::MemberAddress& address,
 void PeerDial::on_connected(Result<std::unique_ptr<loop::Channel>> result) {
   connector_.reset();
   if (!result) return finish(std::move(result).error());
-  channel_ = std::make_unique<FrameChannel>(loop_, std::move(*result), *this, kMostControlBytes);
+  if (handshake_.tls() != nullptr) return secure(std::move(*result));
+  begin(std::move(*result));
+}
+
+void PeerDial::secure(std::unique_ptr<loop::Channel> plain) {
+  loop::Connection connection = plain->release_connection();
+  plain.reset();
+  if (connection.begin_tls(handshake_.tls(), loop::TlsSession::Side::client))
+    tls_ = loop::TlsChannel::open(loop_, std::move(connection));
+  if (tls_ == nullptr) return finish(Error{"TLS: the connection cannot be watched"});
+  tls_->set_owner(*this);
+  tls_->want(false, true);  // the first step writes
+}
+
+// The private key is used once, and only for a callee whose certificate is verified.
+void PeerDial::on_ready(loop::Readiness) {
+  switch (tls_->shake_hands()) {
+    case loop::TlsSession::Handshake::reads:
+      return tls_->want(true, false);
+    case loop::TlsSession::Handshake::writes:
+      return tls_->want(false, true);
+    case loop::TlsSession::Handshake::failed:
+      return finish(Error{handshake_.explain_tls(tls_->failure())});
+    case loop::TlsSession::Handshake::done:
+      if (auto checked = handshake_.check(tls_->peer_of_session()); !checked)
+        return finish(std::move(checked).error());
+      return begin(std::move(tls_));
+  }
+}
+
+void PeerDial::begin(std::unique_ptr<loop::Channel> channel) {
+  channel_ = std::make_unique<FrameChannel>(loop_, std::move(channel), *this, kMostControlBytes);
   channel_->send(handshake_.hello());
 }
 
@@ -42,6 +73,7 @@ void PeerDial::on_closed(std::string_view reason) {
 void PeerDial::finish(Result<Answer> result) {
   timer_.disarm();
   connector_.reset();
+  tls_.reset();
   channel_.reset();
   const Done done = std::move(done_);  // may destroy the object
   done(std::move(result));

@@ -1,5 +1,6 @@
-// PeerDial: one attempt to open a connection to another node. It connects and begins the handshake
-// (peer_handshake.h), which ends with the Welcome of the other node.
+// PeerDial: one attempt to open a connection to another node. It connects, makes the handshake of
+// TLS if this node has certificates, and begins the handshake of nodes (peer_handshake.h), which
+// ends with the Welcome of the other node.
 #pragma once
 
 #include <functional>
@@ -12,13 +13,14 @@
 #include "cluster/member.h"
 #include "loop/host_connector.h"
 #include "loop/timer.h"
+#include "loop/tls_channel.h"
 #include "node/frame_channel.h"
 #include "node/peer_handshake.h"
 #include "node/peer_limits.h"
 
 namespace tubed::node {
 
-class PeerDial final : public FrameChannelOwner {
+class PeerDial final : public FrameChannelOwner, private loop::ChannelOwner {
  public:
   struct Answer {
     cluster::Welcome welcome;  // with any status
@@ -39,6 +41,9 @@ class PeerDial final : public FrameChannelOwner {
 
  private:
   void on_connected(Result<std::unique_ptr<loop::Channel>> result);
+  void secure(std::unique_ptr<loop::Channel> plain);
+  void on_ready(loop::Readiness ready) override;
+  void begin(std::unique_ptr<loop::Channel> channel);
   void on_frame(std::string_view frame) override;
   void on_closed(std::string_view reason) override;
   void finish(Result<Answer> result);
@@ -47,7 +52,8 @@ class PeerDial final : public FrameChannelOwner {
   CallerHandshake handshake_;
   Done done_;
   std::unique_ptr<loop::HostConnector> connector_;  // while connecting
-  std::unique_ptr<FrameChannel> channel_;           // while connected
+  std::unique_ptr<loop::TlsChannel> tls_;           // during the handshake of TLS
+  std::unique_ptr<FrameChannel> channel_;           // after it
   loop::Timer timer_;
 };
 

@@ -33,7 +33,7 @@ void PeerLink::send(std::string frame) {
 }
 
 void PeerLink::dial() {
-  CallerHandshake handshake(owner_.secrets(), owner_.hello_for(member_));
+  CallerHandshake handshake(owner_.security(), owner_.hello_for(member_));
   secret_ = handshake.secret();
   dial_ = std::make_unique<PeerDial>(
       loop_, address_, std::move(handshake),

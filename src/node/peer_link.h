@@ -35,7 +35,7 @@ class PeerLink;
 class PeerLinkOwner {
  public:
   virtual cluster::Hello hello_for(const cluster::Member& member) const = 0;
-  virtual const ClusterSecrets& secrets() const = 0;
+  virtual const PeerSecurity& security() const = 0;
   // Returns the level in use in the cluster: a node that does not know it is not accepted.
   virtual cluster::Level level_in_use() const = 0;
   virtual void on_up(PeerLink& link) = 0;

@@ -48,7 +48,11 @@ PeerLinks::~PeerLinks() = default;
 void PeerLinks::set_facts(const PeerFacts& facts) {
   const bool other = facts.cluster != facts_.cluster || facts.node != facts_.node;
   facts_ = facts;
-  if (!other) return;
+  if (other) close_links();
+}
+
+// Dials all members again.
+void PeerLinks::close_links() {
   outgoing_.clear();
   incoming_.clear();
   open_links();
@@ -84,14 +88,22 @@ void PeerLinks::open_links() {
 }
 
 void PeerLinks::set_secrets(const ClusterSecrets& secrets) {
-  secrets_ = secrets;
-  const auto is_valid = [this](const std::optional<ClusterSecret>& secret) {
-    return secret ? secrets_.contains(*secret) : secrets_.empty();
+  security_.secrets = secrets;
+  const auto is_valid = [&](const std::optional<ClusterSecret>& secret) {
+    return secret ? secrets.contains(*secret) : secrets.empty();
   };
-  acceptor_.secrets_changed();
+  acceptor_.security_changed();
   std::erase_if(incoming_, [&](const auto& one) { return !is_valid(one.second->secret); });
   std::erase_if(outgoing_, [&](const auto& one) { return !is_valid(one.second.link->secret()); });
   open_links();
+}
+
+void PeerLinks::set_tls(NodeTls tls) {
+  const NodeTls former = std::exchange(security_.tls, std::move(tls));
+  if (former == security_.tls) return;
+  acceptor_.security_changed();
+  const bool both = former != nullptr && security_.tls != nullptr;
+  if (!both || !former->has_authorities_of(*security_.tls)) close_links();
 }
 
 bool PeerLinks::is_member(NodeId node) const {
@@ -214,10 +226,21 @@ bool PeerLinks::has_room_for(const Hello& hello) const {
   return static_cast<std::size_t>(strangers) < limits_.strangers;
 }
 
+// A certificate proves a name, and the Hello names a node: they belong together. A caller that is
+// not known yet may have any id.
+bool PeerLinks::is_itself(const CalleeHandshake& handshake) const {
+  if (!handshake.is_named()) return true;
+  const Hello& hello = handshake.hello();
+  return std::ranges::none_of(members_, [&](const Member& member) {
+    return member.id == hello.from &&
+           cluster::name_in(member.address) != cluster::name_in(hello.address);
+  });
+}
+
 void PeerLinks::on_hello(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel) {
   const Hello& hello = handshake.hello();
   host_.begin_tick();
-  WelcomeStatus status = host_.judge(hello);
+  WelcomeStatus status = is_itself(handshake) ? host_.judge(hello) : WelcomeStatus::not_a_member;
   if (status == WelcomeStatus::ok && !has_room_for(hello)) status = WelcomeStatus::busy;
   if (status == WelcomeStatus::ok) return accept(handshake, std::move(channel));
   // A caller with the first level does not know too_old, and tries again after busy.
@@ -257,11 +280,11 @@ void PeerLinks::accept(const CalleeHandshake& handshake, std::unique_ptr<FrameCh
     case Purpose::client: {
       channel->send(answer(handshake, WelcomeStatus::ok));
       if (channel->unsent() != 0) return;  // not even the first bytes: the connection is lost
-      os::Socket socket = channel->release().socket;
+      loop::Connection connection = channel->release().connection;
       channel.reset();
-      if (!socket) return;
-      if (hello.purpose == Purpose::fetch) return host_.on_fetch(hello, std::move(socket));
-      return host_.on_client(hello, std::move(socket));
+      if (!connection) return;
+      if (hello.purpose == Purpose::fetch) return host_.on_fetch(hello, std::move(connection));
+      return host_.on_client(hello, std::move(connection));
     }
   }
 }
@@ -319,7 +342,7 @@ CallerHandshake PeerLinks::begin_client(const Member& member,
   hello.purpose = Purpose::client;
   hello.invites = false;
   hello.client = client;
-  return {secrets_, std::move(hello)};
+  return {security_, std::move(hello)};
 }
 
 void PeerLinks::request(std::string_view address, const cluster::Request& request,
@@ -329,7 +352,7 @@ void PeerLinks::request(std::string_view address, const cluster::Request& reques
   requests_.emplace_back();
   const auto place = std::prev(requests_.end());
   *place = std::make_unique<PeerRequest>(
-      loop_, address, CallerHandshake(secrets_, std::move(hello)), request, limits_,
+      loop_, address, CallerHandshake(security_, std::move(hello)), request, limits_,
       [this, place, answered = std::move(done)](Result<cluster::Response> result) {
         requests_.erase(place);
         host_.begin_tick();

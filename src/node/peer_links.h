@@ -9,7 +9,8 @@
 // - request: a change that the other node requests on behalf of an operator.
 // - client: handed to the host, for a client of the other node.
 //
-// With secrets, both ends of each connection prove them first (node/peer_handshake.h).
+// With secrets, both ends of each connection prove them first; with certificates, each connection
+// begins with TLS (node/peer_handshake.h).
 //
 // The lease of a leader relies on this rule: no frame of a former connection is delivered after a
 // frame of a later connection. It holds because the dialling node sends nothing before it has a
@@ -69,9 +70,9 @@ class PeerHost {
   // for the log, which closes the connection; otherwise nothing.
   virtual std::string_view on_frame(cluster::NodeId from, std::string_view frame) = 0;
   // The Welcome was sent, and nothing else was read or sent. The socket is non-blocking.
-  virtual void on_fetch(const cluster::Hello& hello, os::Socket socket) = 0;
+  virtual void on_fetch(const cluster::Hello& hello, loop::Connection connection) = 0;
   // The same for a client of the other node: Hello::client.
-  virtual void on_client(const cluster::Hello& hello, os::Socket socket) = 0;
+  virtual void on_client(const cluster::Hello& hello, loop::Connection connection) = 0;
   // The host calls `reply` once, within the call or later. It has no effect if the connection or
   // PeerLinks no longer exists.
   virtual void on_request(const cluster::Request& request, Reply reply) = 0;
@@ -110,7 +111,11 @@ class PeerLinks final : public PeerAcceptorOwner,
   // Sets the secrets for later connections. Closes connections for frames whose secret is no longer
   // one of them, and those without a secret if there are any. O(members).
   void set_secrets(const ClusterSecrets& secrets);
-  const ClusterSecrets& secrets() const override { return secrets_; }
+  // Sets the certificates for later connections; null: without TLS. Closes all connections for
+  // frames if TLS begins or ends, or if the authorities change: then a certificate may no longer be
+  // valid. O(members).
+  void set_tls(NodeTls tls);
+  const PeerSecurity& security() const override { return security_; }
 
   // Returns the answer to a Hello according to the current facts and members, the first that
   // applies: other_node if it names another node, waiting without a state, other_cluster,
@@ -179,6 +184,8 @@ class PeerLinks final : public PeerAcceptorOwner,
   bool is_member(cluster::NodeId node) const;
   void note_host(cluster::NodeId from, std::string_view peer);
   bool has_room_for(const cluster::Hello& hello) const;
+  bool is_itself(const CalleeHandshake& handshake) const;
+  void close_links();
   std::string answer(const CalleeHandshake& handshake, cluster::WelcomeStatus status) const;
   void open_links();
   void refuse_frame(cluster::NodeId from, std::string_view reason);
@@ -199,7 +206,7 @@ class PeerLinks final : public PeerAcceptorOwner,
   PeerHost& host_;
   const PeerLimits limits_;
   PeerFacts facts_;
-  ClusterSecrets secrets_;
+  PeerSecurity security_;
   std::vector<cluster::Member> members_;
   std::map<cluster::NodeId, Outgoing> outgoing_;
   std::map<cluster::NodeId, std::unique_ptr<Incoming>> incoming_;

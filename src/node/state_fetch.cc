@@ -34,12 +34,11 @@
 #include "disk/file_storage.h"
 #include "journal/recovery.h"
 #include "journal/segment.h"
+#include "loop/blocking_stream.h"
 #include "loop/wakeup.h"
 #include "node/log_writer.h"
-#include "node/peer_handshake.h"
 #include "node/state_directory.h"
 #include "node/transfer_stream.h"
-#include "os/blocking_stream.h"
 #include "os/clock.h"
 #include "os/process.h"
 
@@ -85,7 +84,7 @@ Error not_fetched(const cluster::MemberAddress& source, std::string_view reason,
 // Reads the files of a storage until the stream is interrupted.
 class InterruptibleReader final : public journal::FileReader {
  public:
-  InterruptibleReader(journal::FileReader& storage, const os::BlockingStream& stream)
+  InterruptibleReader(journal::FileReader& storage, const loop::BlockingStream& stream)
       : storage_(storage), stream_(stream) {}
 
   Result<std::vector<journal::FileInfo>> list() override { return storage_.list(); }
@@ -98,7 +97,7 @@ class InterruptibleReader final : public journal::FileReader {
 
  private:
   journal::FileReader& storage_;
-  const os::BlockingStream& stream_;
+  const loop::BlockingStream& stream_;
 };
 
 }  // namespace
@@ -154,7 +153,7 @@ class StateFetch::Receiver {
   const std::vector<std::string> hosts_;
   Ended ended_;                     // empty after its call
   std::optional<loop::Loop> loop_;  // of the thread
-  os::BlockingStream stream_;
+  loop::BlockingStream stream_;
   TransferStream frames_;
   std::atomic<std::uint64_t> bytes_ = 0;
 
@@ -217,7 +216,12 @@ Result<void> StateFetch::Receiver::connect() {
 
 Result<void> StateFetch::Receiver::greet() {
   TRY(connect());
-  CallerHandshake handshake(options_.secrets, options_.hello);
+  CallerHandshake handshake(options_.security, options_.hello);
+  if (handshake.tls() != nullptr) {
+    const auto source = stream_.secure(handshake.tls());
+    if (!source) return Error{handshake.explain_tls(source.error().message)};
+    TRY(handshake.check(*source));
+  }
   TRY(frames_.send_encoded(handshake.hello()));
   for (;;) {
     const auto frame = frames_.receive_bytes();

@@ -26,7 +26,7 @@
 #include "facts/fact.h"
 #include "loop/loop.h"
 #include "loop/name_lookup.h"
-#include "node/cluster_secret.h"
+#include "node/peer_handshake.h"
 
 namespace tubed::node {
 
@@ -44,7 +44,7 @@ struct StateFetchOptions {
   std::string directory;             // D, which exists
   cluster::MemberAddress source;     // the node to dial
   cluster::Hello hello;              // purpose: fetch
-  ClusterSecrets secrets = {};       // to prove to the source
+  PeerSecurity security = {};        // for the source
   cluster::Index at_least = 0;       // refuses a state that ends before this entry: the last here
   cluster::RaftLogOptions raft_log;  // `cluster` is taken from the hello
   Duration timeout{10'000'000'000};  // for a read or write without progress

@@ -27,9 +27,9 @@
 #include "base/bytes.h"
 #include "disk/file_storage.h"
 #include "journal/backup.h"
+#include "loop/blocking_stream.h"
 #include "loop/wakeup.h"
 #include "node/transfer_stream.h"
-#include "os/blocking_stream.h"
 #include "os/clock.h"
 
 namespace tubed::node {
@@ -38,8 +38,8 @@ using cluster::Index;
 
 class StateSource::Sender {
  public:
-  Sender(loop::Loop& loop, cluster::Node& node, os::Socket connection, StateSourceOptions options,
-         Ended ended)
+  Sender(loop::Loop& loop, cluster::Node& node, loop::Connection connection,
+         StateSourceOptions options, Ended ended)
       : loop_(loop),
         node_(node),
         options_(std::move(options)),
@@ -111,7 +111,7 @@ class StateSource::Sender {
   cluster::Node& node_;
   const StateSourceOptions options_;
   Ended ended_;  // empty after its call
-  os::BlockingStream stream_;
+  loop::BlockingStream stream_;
   TransferStream frames_;
   std::atomic<std::uint64_t> bytes_ = 0;
 
@@ -327,7 +327,7 @@ StateSource::Sender::Answer StateSource::Sender::answer(const Request& request) 
 
 // --- StateSource
 
-StateSource::StateSource(loop::Loop& loop, cluster::Node& node, os::Socket connection,
+StateSource::StateSource(loop::Loop& loop, cluster::Node& node, loop::Connection connection,
                          StateSourceOptions options, Ended ended)
     : sender_(std::make_unique<Sender>(loop, node, std::move(connection), std::move(options),
                                        std::move(ended))) {}

@@ -17,8 +17,8 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cluster/node.h"
+#include "loop/connection.h"
 #include "loop/loop.h"
-#include "os/socket.h"
 
 namespace tubed::node {
 
@@ -49,7 +49,7 @@ class StateSource {
 
   // `connection` is a connection after the Hello of the other node. Calls `ended` once, in the
   // loop; it may destroy the source. `loop` and `node` outlive the source.
-  StateSource(loop::Loop& loop, cluster::Node& node, os::Socket connection,
+  StateSource(loop::Loop& loop, cluster::Node& node, loop::Connection connection,
               StateSourceOptions options, Ended ended);
   // Closes the connection and waits for the thread: for at most one disk operation. Does not call
   // `ended`.

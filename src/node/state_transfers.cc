@@ -9,7 +9,7 @@ namespace tubed::node {
 using os::Log;
 
 void StateTransfers::fetch(const std::string& address, cluster::Hello hello,
-                           const ClusterSecrets& secrets, cluster::Index at_least) {
+                           const PeerSecurity& security, cluster::Index at_least) {
   const auto source = cluster::parse_member_address(address);
   if (!source) return;
   parts_.log.info("fetching the state", {{"from", source->name}});
@@ -19,7 +19,7 @@ void StateTransfers::fetch(const std::string& address, cluster::Hello hello,
       StateFetchOptions{.directory = settings_.journal_directory,
                         .source = *source,
                         .hello = std::move(hello),
-                        .secrets = secrets,
+                        .security = security,
                         .at_least = at_least,
                         .raft_log = cluster::raft_log_options(0, settings_.cluster.log_size)},
       [this](const Result<FetchedState>& fetched) { fetch_ended(fetched); });
@@ -39,12 +39,13 @@ void StateTransfers::fetch_ended(const Result<FetchedState>& fetched) {
   host_.fetch_ended(static_cast<bool>(fetched));
 }
 
-void StateTransfers::send(const cluster::Hello& hello, os::Socket socket, cluster::Node& node) {
+void StateTransfers::send(const cluster::Hello& hello, loop::Connection connection,
+                          cluster::Node& node) {
   const auto caller = cluster::parse_member_address(hello.address);
   const std::string name = caller ? caller->name : stats::id_text(hello.from);
   parts_.log.info("sending the state", {{"to", name}});
   source_ = std::make_unique<StateSource>(
-      parts_.loop, node, std::move(socket),
+      parts_.loop, node, std::move(connection),
       StateSourceOptions{.directory = settings_.journal_directory,
                          .rate = source_rate(settings_.cluster.fetch_rate, link_rate_),
                          .greeting = {},

@@ -9,10 +9,10 @@
 
 #include "base/result.h"
 #include "cluster/node.h"
+#include "loop/connection.h"
 #include "node/cluster_mode.h"
 #include "node/state_fetch.h"
 #include "node/state_source.h"
-#include "os/socket.h"
 
 namespace tubed::node {
 
@@ -35,9 +35,9 @@ class StateTransfers {
       : parts_(parts), settings_(settings), host_(host) {}
 
   // Fetches the state of the node with this address (NAME@HOST:PORT), whose name completes the
-  // Hello, with the secrets for it. Refuses a state that does not go to `at_least`. Does nothing if
-  // the address is malformed.
-  void fetch(const std::string& address, cluster::Hello hello, const ClusterSecrets& secrets,
+  // Hello, with what this node shows it. Refuses a state that does not go to `at_least`. Does
+  // nothing if the address is malformed.
+  void fetch(const std::string& address, cluster::Hello hello, const PeerSecurity& security,
              cluster::Index at_least);
   bool is_fetching() const { return fetch_ != nullptr; }
   // Received so far by the fetch, of the journal.
@@ -45,7 +45,7 @@ class StateTransfers {
 
   // Sends the state of `node` to the node that has sent the Hello. stop() is called before `node`
   // is destroyed.
-  void send(const cluster::Hello& hello, os::Socket socket, cluster::Node& node);
+  void send(const cluster::Hello& hello, loop::Connection connection, cluster::Node& node);
   bool is_sending() const { return source_ != nullptr; }
 
   void settings_changed();

@@ -7,13 +7,13 @@
 
 #include "base/result.h"
 #include "cluster/transfer.h"
-#include "os/blocking_stream.h"
+#include "loop/blocking_stream.h"
 
 namespace tubed::node {
 
 class TransferStream {
  public:
-  explicit TransferStream(os::BlockingStream& stream) : stream_(stream) {}
+  explicit TransferStream(loop::BlockingStream& stream) : stream_(stream) {}
 
   Result<void> send(const cluster::TransferFrame& frame) {
     return stream_.write(cluster::encode(frame));
@@ -27,7 +27,7 @@ class TransferStream {
   Result<cluster::TransferFrame> receive();
 
  private:
-  os::BlockingStream& stream_;
+  loop::BlockingStream& stream_;
   std::string frame_;
 };
 

@@ -58,7 +58,7 @@ std::vector<PathStep> path_steps(const std::string& path) {
       steps.push_back({directory, name});
       const std::string target = target_of(next);
       if (target.empty() || ++links > kMostLinks) break;
-      if (target.starts_with('/')) directory = "/";
+      if (target.starts_with('/')) directory.assign(1, '/');
       rest = rest.empty() ? target : target + '/' + rest;
     } else if (exists && S_ISDIR(status.st_mode) && !rest.empty()) {
       directory = next;

@@ -94,7 +94,9 @@ Result<void> Server::listen(std::vector<os::InheritedSocket> inherited) {
                                          settings_, host));
   lifecycle_.on_hand_over(
       [this](std::function<void()> done) { return cluster_->hand_over(std::move(done)); });
-  return cluster_->listen();
+  TRY(cluster_->listen());
+  cluster_->set_tls(access_.nodes);  // before the first connection
+  return {};
 }
 
 Result<void> Server::recover() {
@@ -286,6 +288,7 @@ void Server::apply(access::AccessFiles files) {
   service_.counters().set_certificate_expiry(access::first_expiry(access_));
   listeners_.apply(settings_, access_.listeners);
   admin_http_.set_tls(access_.http);
+  if (cluster_ != nullptr) cluster_->set_tls(access_.nodes);
 }
 
 void Server::set_limits() {

@@ -202,9 +202,8 @@ std::string address_line(std::string_view address) {
 std::string needs_secret(std::string_view address) {
   return fmt::format(
       "other machines can connect to {}, and without a secret each of them can read and change all "
-      "jobs: make a secret with tubectl cluster secret and set cluster.secret_file on all nodes; "
-      "to "
-      "do without, set cluster.insecure = \"yes\"",
+      "jobs: make a secret with tubectl cluster secret and set cluster.secret_file on all nodes, "
+      "or set cluster.tls; to do without, set cluster.insecure = \"yes\"",
       address);
 }
 
@@ -277,8 +276,8 @@ TEST_CASE("addresses that are not private need cluster.insecure even with a secr
   for (const auto& address : kPublic) {
     CAPTURE(address);
     const auto reason = fmt::format(
-        "{} is neither loopback nor private, and nodes do not encrypt; to allow it, set "
-        "cluster.insecure = \"yes\"",
+        "{} is neither loopback nor private, and nodes do not encrypt without cluster.tls; to "
+        "allow it, set cluster.insecure = \"yes\"",
         address);
     const std::string secret(kSecret);
     CHECK(load_error(node(secret, address)) == "tubed.toml:5: cluster.listen: " + reason);
@@ -288,6 +287,26 @@ TEST_CASE("addresses that are not private need cluster.insecure even with a secr
   }
   CHECK(load_error(node("address = \"10.0.0.1:1\"\nsecret_file = \"/s\"", "0.0.0.0:1"))
             .starts_with("tubed.toml:5: cluster.listen: 0.0.0.0:1 is neither"));
+}
+
+TEST_CASE("with cluster.tls, a node may have any address") {
+  constexpr std::string_view kTls = "tls = { certificate = \"/c\", key = \"/k\", ca = \"/a\" }\n";
+  for (const auto& address : kPrivate) CHECK(load_error(node(kTls, address)).empty());
+  for (const auto& address : kPublic) {
+    CAPTURE(address);
+    CHECK(load_error(node(kTls, address)).empty());
+    CHECK(load_error(node(address_line(address) + std::string(kTls), "0.0.0.0:1")).empty());
+  }
+  for (const auto& [files, reason] :
+       {std::pair("certificate = \"/c\", key = \"/k\"",
+                  "cluster.tls.certificate: cluster.tls.certificate is set without cluster.tls.ca"),
+        {"ca = \"/a\"", "cluster.tls.ca: cluster.tls.ca is set without cluster.tls.certificate"},
+        {"key = \"/k\", ca = \"/a\"",
+         "cluster.tls.key: cluster.tls.key is set without cluster.tls.certificate"}}) {
+    CHECK(load_error(node(fmt::format("tls = {{ {} }}\n", files))) ==
+          fmt::format("tubed.toml:6: {}: all three files of cluster.tls are needed, or none",
+                      reason));
+  }
 }
 
 TEST_CASE("nodes, clients and HTTP do not share an address") {

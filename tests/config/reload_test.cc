@@ -175,6 +175,25 @@ TEST_CASE("the secret of an address that needs one ends only with a restart") {
   CHECK(plan_reload(current, fresh).changed == std::vector<std::string>{"cluster.secret_file"});
 }
 
+TEST_CASE("TLS of an address that needs it ends only with a restart") {
+  Settings current;
+  current.cluster.name = "a";
+  current.cluster.secret_file = "/one";
+  current.cluster.tls = {.certificate = "/c", .key = "/k", .ca = "/a"};
+  const std::vector<std::string> files{"cluster.tls.certificate", "cluster.tls.key",
+                                       "cluster.tls.ca"};
+  for (const bool is_public : {true, false}) {
+    current.cluster.listen = parse_listen(is_public ? "8.8.8.8:1" : "10.0.0.1:1").value();
+    Settings fresh = current;
+    fresh.cluster.tls = {};
+    const auto plan = plan_reload(current, fresh);
+    // The secret suffices on a private address.
+    CHECK((is_public ? plan.needs_restart : plan.changed) == files);
+    CHECK(plan.next == (is_public ? current : fresh));
+    CHECK(plan_reload(fresh, current).changed == files);
+  }
+}
+
 TEST_CASE("jobs that are too large for a cluster wait for the restart that ends its membership") {
   Settings current;
   current.cluster.name = "a";

@@ -18,6 +18,13 @@ using config::Setting;
 using config::settings_table;
 using config::Value;
 
+// The three files of cluster.tls need each other.
+constexpr auto kNodeTls = std::to_array<std::string_view>({"tls.certificate", "tls.key", "tls.ca"});
+
+bool is_node_tls(const Setting& row) {
+  return row.key.starts_with("cluster.tls.");
+}
+
 // The rest of http.tls needs a certificate.
 bool needs_certificate(const Setting& row) {
   return row.key.starts_with("http.tls.") && row.key != "http.tls.certificate";
@@ -27,7 +34,11 @@ bool needs_certificate(const Setting& row) {
 std::string needed_by(const Setting& row) {
   if (needs_certificate(row)) return "tls.certificate = [\"a\", \"b\"]\n";
   if (row.section() != "cluster") return "";
-  return fmt::format("{}{}[journal]\ndirectory = \"/j\"\n",
+  std::string files;
+  for (const std::string_view name : kNodeTls) {
+    if (is_node_tls(row) && row.name() != name) files += fmt::format("{} = \"/f\"\n", name);
+  }
+  return fmt::format("{}{}{}[journal]\ndirectory = \"/j\"\n", files,
                      row.name() == "name" ? "" : "name = \"a\"\n",
                      row.name() == "listen" ? "" : "listen = \"127.0.0.1\"\n");
 }
@@ -51,6 +62,8 @@ std::vector<std::string> with_needed_flags(const Setting& row, const std::string
     need("--cluster-name", "a");
     need("--cluster-listen", "127.0.0.1");
     need("--journal-directory", "/j");
+    for (const auto* flag : {"--cluster-tls-certificate", "--cluster-tls-key", "--cluster-tls-ca"})
+      if (is_node_tls(row)) need(flag, "/f");
   }
   return flags;
 }

@@ -19,6 +19,7 @@ import pathlib
 import tempfile
 
 import harness
+from certificates import days_from_now
 from cluster_load import Load
 from cluster_net import Net
 from harness import (SANITIZED, Client, Daemon, DaemonTest, as_dict, held_port, http_request,
@@ -92,6 +93,19 @@ class Node:
         path.touch(mode=0o600)
         path.write_text(secret, encoding="ascii")
         self.settings["cluster__secret_file"] = str(path)
+        self.write_settings()
+
+    def write_tls(self, authority, ca=None):
+        """Writes a new certificate of the node, its key and the authorities (`ca`, otherwise those
+        of `authority`), and names the files in the settings file."""
+        extensions = f"basicConstraints=CA:FALSE\nsubjectAltName=DNS:{self.name}\n"
+        issued = authority.sign(self.name, extensions, "ec", days_from_now(-1), days_from_now(10))
+        for kind, source in (("certificate", issued.certificate), ("key", issued.key),
+                             ("ca", ca or authority.ca)):
+            path = self.directory / f"{kind}.pem"
+            path.touch(mode=0o600)
+            path.write_bytes(source.read_bytes())
+            self.settings[f"cluster__tls.{kind}"] = str(path)
         self.write_settings()
 
     # --- The process

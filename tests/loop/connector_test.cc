@@ -61,7 +61,7 @@ TEST_CASE("a connection is delivered as a channel, with its options set") {
   Channel& channel = *attempt.connected->value();
   CHECK(channel.write("hello").bytes == 5);
   CHECK(read_exactly(there, 5) == "hello");
-  const Socket socket = channel.release_socket();
+  const Socket socket = channel.release_connection().socket;
   CHECK(option_of(socket, IPPROTO_TCP, TCP_NODELAY) == 1);
   CHECK(option_of(socket, IPPROTO_TCP, TCP_USER_TIMEOUT) == 1500);
   CHECK(option_of(socket, SOL_SOCKET, SO_KEEPALIVE) == 1);
@@ -142,7 +142,7 @@ TEST_CASE("a channel hands over its socket, which stays open and is not watched"
   auto channel = loop::open_channel(loop, std::move(here), {});
   channel->set_owner(count);
   channel->want(true, true);
-  const Socket socket = channel->release_socket();
+  const Socket socket = channel->release_connection().socket;
   CHECK(socket);
   write_all(there, "x");
   run_ticks(loop, 5);

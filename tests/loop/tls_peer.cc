@@ -15,17 +15,28 @@ namespace tubed::loop_test {
 
 namespace {
 
-void add_name(X509* certificate, const std::string& name) {
+void add_extension(X509* certificate, int kind, const std::string& value) {
+  X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, kind, value.c_str());
+  TUBED_ASSERT(extension != nullptr);
+  X509_add_ext(certificate, extension, -1);
+  X509_EXTENSION_free(extension);
+}
+
+// Returns an unsigned certificate whose issuer is its subject.
+X509* new_certificate(EVP_PKEY* key, const std::string& name, long from, long until) {
+  static long serial = 0;
+  X509* certificate = X509_new();
+  X509_set_version(certificate, 2);
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate), ++serial);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), from);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), until);
+  X509_set_pubkey(certificate, key);
   X509_NAME* subject = X509_get_subject_name(certificate);
   TUBED_ASSERT(X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
                                           reinterpret_cast<const unsigned char*>(name.c_str()), -1,
                                           -1, 0) == 1);
   X509_set_issuer_name(certificate, subject);
-  X509_EXTENSION* names =
-      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, ("DNS:" + name).c_str());
-  TUBED_ASSERT(names != nullptr);
-  X509_add_ext(certificate, names, -1);
-  X509_EXTENSION_free(names);
+  return certificate;
 }
 
 template <class Write>
@@ -37,29 +48,50 @@ void write_pem(const std::string& file, const Write& write) {
   std::fclose(stream);
 }
 
-}  // namespace
-
-CertificateFiles make_certificate(const Directory& directory, const std::string& name, long from,
-                                  long until) {
-  EVP_PKEY* key = EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256");
-  X509* certificate = X509_new();
-  TUBED_ASSERT(key != nullptr);
-  X509_set_version(certificate, 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), from);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), until);
-  X509_set_pubkey(certificate, key);
-  add_name(certificate, name);
-  TUBED_ASSERT(X509_sign(certificate, key, EVP_sha256()) > 0);
-  const CertificateFiles files = {directory.file(name + ".pem"), directory.file(name + ".key")};
+CertificateFiles write_files(const Directory& directory, const std::string& stem, X509* certificate,
+                             EVP_PKEY* key) {
+  const CertificateFiles files = {directory.file(stem + ".pem"), directory.file(stem + ".key")};
   write_pem(files.certificate,
             [&](std::FILE* stream) { return PEM_write_X509(stream, certificate); });
   write_pem(files.key, [&](std::FILE* stream) {
     return PEM_write_PrivateKey(stream, key, nullptr, nullptr, 0, nullptr, nullptr);
   });
+  return files;
+}
+
+}  // namespace
+
+CertificateFiles make_certificate(const Directory& directory, const std::string& name, long from,
+                                  long until) {
+  EVP_PKEY* key = EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256");
+  TUBED_ASSERT(key != nullptr);
+  X509* certificate = new_certificate(key, name, from, until);
+  add_extension(certificate, NID_subject_alt_name, "DNS:" + name);
+  TUBED_ASSERT(X509_sign(certificate, key, EVP_sha256()) > 0);
+  const CertificateFiles files = write_files(directory, name, certificate, key);
   X509_free(certificate);
   EVP_PKEY_free(key);
   return files;
+}
+
+TestAuthority::TestAuthority(const Directory& directory, const std::string& name)
+    : file(directory.file(name + ".ca")),
+      directory_(directory),
+      name_(name),
+      key_(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256")),
+      certificate_(new_certificate(key_.get(), name, -60, 3600)) {
+  add_extension(certificate_.get(), NID_basic_constraints, "critical,CA:TRUE");
+  TUBED_ASSERT(X509_sign(certificate_.get(), key_.get(), EVP_sha256()) > 0);
+  write_pem(file, [&](std::FILE* stream) { return PEM_write_X509(stream, certificate_.get()); });
+}
+
+CertificateFiles TestAuthority::sign(const std::string& name, long from, long until) const {
+  const std::unique_ptr<EVP_PKEY, Free> key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
+  const std::unique_ptr<X509, Free> certificate(new_certificate(key.get(), name, from, until));
+  X509_set_issuer_name(certificate.get(), X509_get_subject_name(certificate_.get()));
+  add_extension(certificate.get(), NID_subject_alt_name, "DNS:" + name);
+  TUBED_ASSERT(X509_sign(certificate.get(), key_.get(), EVP_sha256()) > 0);
+  return write_files(directory_, name_ + "-" + name, certificate.get(), key.get());
 }
 
 TlsPeerClient::TlsPeerClient(os::Socket socket, int version)

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include <openssl/evp.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 #include "loop/tls_handshakes.h"
 #include "tests/loop/loopback.h"
@@ -22,6 +24,26 @@ struct CertificateFiles {
 // valid from `from` to `until` seconds from now.
 CertificateFiles make_certificate(const Directory& directory, const std::string& name,
                                   long from = -60, long until = 3600);
+
+// An authority of certificates, valid for an hour, with its certificate in `file`.
+class TestAuthority {
+ public:
+  TestAuthority(const Directory& directory, const std::string& name);
+  // Makes a certificate for `name`, as make_certificate() does.
+  CertificateFiles sign(const std::string& name, long from = -60, long until = 3600) const;
+
+  const std::string file;
+
+ private:
+  struct Free {
+    void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+    void operator()(X509* certificate) const { X509_free(certificate); }
+  };
+  const Directory& directory_;
+  const std::string name_;
+  std::unique_ptr<EVP_PKEY, Free> key_;
+  std::unique_ptr<X509, Free> certificate_;
+};
 
 // The client's end of a connection. Like the server's end it does not wait: each step returns
 // whether it is done.

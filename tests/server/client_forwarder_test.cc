@@ -102,7 +102,7 @@ TEST_CASE("a client is passed to the leader, with its address and its listener")
   CHECK(hello.from == 2);
   CHECK(hello.client.address == "192.0.2.1:5");
   CHECK(hello.client.listener == "127.0.0.1:11300");
-  RawPeer server{.loop = two.loop, .socket = os::Socket(::dup(socket.descriptor()))};
+  RawPeer server{.loop = two.loop, .socket = os::Socket(::dup(socket.socket.descriptor()))};
   REQUIRE(loop_test::run_until(two.loop, [&] {
     server.read();
     return server.input == "stats\r\n";
@@ -127,7 +127,7 @@ TEST_CASE("clients wait for a leader, and what they have sent meanwhile is passe
   REQUIRE(two.passes_on(1));
   std::string got;
   REQUIRE(loop_test::run_until(two.loop, [&] {
-    got += loop_test::read_some(two.leader.clients.front().second);
+    got += loop_test::read_some(two.leader.clients.front().second.socket);
     return got == "quit\r\n";
   }));
 }
@@ -246,8 +246,9 @@ TEST_CASE("clients of a former leader are closed after a while") {
   RawPeer client = two.follower.connect();
   client.send("x");
   REQUIRE(two.passes_on(1));
-  REQUIRE(loop_test::run_until(
-      two.loop, [&] { return loop_test::read_some(two.leader.clients.front().second) == "x"; }));
+  REQUIRE(loop_test::run_until(two.loop, [&] {
+    return loop_test::read_some(two.leader.clients.front().second.socket) == "x";
+  }));
   // No leader is known: the former may lead again.
   const auto former = std::exchange(two.follower.known, std::nullopt);
   two.follower.forwarder.leader_changed();
@@ -270,7 +271,7 @@ TEST_CASE("at the end, the leader answers what was sent") {
   RawPeer client = two.follower.connect();
   client.send("delete 1\r\n");
   REQUIRE(two.passes_on(1));
-  RawPeer server{.loop = two.loop, .socket = std::move(two.leader.clients.front().second)};
+  RawPeer server{.loop = two.loop, .socket = std::move(two.leader.clients.front().second.socket)};
   REQUIRE(loop_test::run_until(two.loop, [&] {
     server.read();
     return server.input == "delete 1\r\n";

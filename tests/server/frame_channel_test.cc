@@ -167,8 +167,8 @@ TEST_CASE("a channel gives up its socket with what was read ahead") {
   REQUIRE(run_until(test.loop, [&] { return test.channel == nullptr; }));
   CHECK(released.read_ahead == frame_of(2) + "half");
   test.there.send("more");
-  CHECK(loop_test::read_exactly(released.socket, 4) == "more");
-  loop_test::write_all(released.socket, "back");
+  CHECK(loop_test::read_exactly(released.connection.socket, 4) == "more");
+  loop_test::write_all(released.connection.socket, "back");
   CHECK(loop_test::read_exactly(test.there.socket, 4) == "back");
   run_ticks(test.loop, 3);
   CHECK(test.owner.reasons.empty());
@@ -178,7 +178,7 @@ TEST_CASE("a channel without its connection cannot release it") {
   TestChannel test;
   test.there.socket = {};
   REQUIRE(run_until(test.loop, [&] { return !test.owner.reasons.empty(); }));
-  CHECK_FALSE(test.channel->release().socket);
+  CHECK_FALSE(test.channel->release().connection);
   CHECK(test.channel->peer() == "?");
 }
 

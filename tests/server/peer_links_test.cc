@@ -502,7 +502,7 @@ TEST_CASE("a connection to fetch the state is handed to the host after its welco
   CHECK(cluster::decode_welcome(peer.take_frame())->status == WelcomeStatus::ok);
   REQUIRE(a.fetches.size() == 1);
   CHECK(a.fetches.front().first == a.hello(2, Purpose::fetch));
-  const os::Socket& socket = a.fetches.front().second;
+  const os::Socket& socket = a.fetches.front().second.socket;
   peer.send("list");
   CHECK(loop_test::read_exactly(socket, 4) == "list");
   loop_test::write_all(socket, "files");

@@ -97,13 +97,13 @@ struct PeerNode final : node::PeerHost {
     then();
     return fault;
   }
-  void on_fetch(const cluster::Hello& hello, os::Socket socket) override {
+  void on_fetch(const cluster::Hello& hello, loop::Connection connection) override {
     CHECK(std::exchange(in_tick, false));
-    fetches.emplace_back(hello, std::move(socket));
+    fetches.emplace_back(hello, std::move(connection));
   }
-  void on_client(const cluster::Hello& hello, os::Socket socket) override {
+  void on_client(const cluster::Hello& hello, loop::Connection connection) override {
     CHECK(std::exchange(in_tick, false));
-    clients.emplace_back(hello, std::move(socket));
+    clients.emplace_back(hello, std::move(connection));
   }
   void on_request(const cluster::Request& request, Reply reply) override {
     CHECK(std::exchange(in_tick, false));
@@ -133,8 +133,8 @@ struct PeerNode final : node::PeerHost {
   std::vector<cluster::Hello> hellos;
   std::vector<std::pair<cluster::Hello, cluster::WelcomeStatus>> turned_away;
   std::vector<std::pair<cluster::NodeId, std::string>> frames;
-  std::vector<std::pair<cluster::Hello, os::Socket>> fetches;
-  std::vector<std::pair<cluster::Hello, os::Socket>> clients;
+  std::vector<std::pair<cluster::Hello, loop::Connection>> fetches;
+  std::vector<std::pair<cluster::Hello, loop::Connection>> clients;
   std::vector<std::pair<cluster::Request, Reply>> requests;
   std::vector<std::pair<cluster::NodeId, cluster::Welcome>> rejected;
   std::unique_ptr<node::PeerLinks> links;

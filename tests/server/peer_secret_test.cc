@@ -187,7 +187,7 @@ TEST_CASE("nodes with different secrets, or of which one has none, refuse each o
                                                {"a", "", kCalleeHasNone}}) {
     const Exchange exchange(secrets_of(caller), secrets_of(callee));
     CHECK(exchange.refused.starts_with(reason));
-    CHECK(exchange.callee.secrets_differ());
+    CHECK(exchange.callee.settings_differ());
     CHECK(exchange.answer.empty());
   }
 }

@@ -1,5 +1,5 @@
-// BlockingStream: a connection for blocking reads and writes on one thread, with a time limit for
-// each step.
+// BlockingStream: a connection, with or without TLS, for blocking reads and writes on one thread,
+// with a time limit for each step.
 //
 // interrupt() may be called by any thread while the stream exists. All other functions belong to
 // the thread that uses the stream. Errors are one line without the peer's name.
@@ -7,16 +7,17 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "base/time.h"
+#include "loop/connection.h"
 #include "os/descriptor.h"
-#include "os/socket.h"
 
-namespace tubed::os {
+namespace tubed::loop {
 
 class BlockingStream {
  public:
@@ -24,10 +25,13 @@ class BlockingStream {
   // first step fails.
   explicit BlockingStream(Duration timeout);
   // Takes over a connection.
-  BlockingStream(Socket connection, Duration timeout);
+  BlockingStream(Connection connection, Duration timeout);
 
   // Connects to a numeric address. Precondition: not connected.
   Result<void> connect(const std::string& host, std::uint16_t port);
+  // Makes the handshake of TLS as the client. Precondition: connected, and nothing was read or
+  // written.
+  Result<TlsPeer> secure(std::shared_ptr<const TlsContext> context);
   Result<void> write(std::string_view bytes);
   // Fills `bytes`.
   Result<void> read(std::span<char> bytes);
@@ -38,11 +42,12 @@ class BlockingStream {
 
  private:
   Result<void> wait(short events) const;
+  short awaited(short events) const;
 
   const Duration timeout_;
-  Socket connection_;
-  Descriptor event_;  // readable once interrupted
+  Connection connection_;
+  os::Descriptor event_;  // readable once interrupted
   std::atomic<bool> interrupted_ = false;
 };
 
-}  // namespace tubed::os
+}  // namespace tubed::loop
