@@ -358,7 +358,8 @@ TEST_CASE("a fetch that is not welcome says why") {
   CHECK(answer_to({welcome(WelcomeStatus::not_a_member)}) ==
         "this node is no member of its cluster");
   // A node with a secret closes the connection of a node without one.
-  const std::string hint = "; if it has a cluster.secret_file, this node needs it too";
+  const std::string hint =
+      "; if it has a cluster.secret_file or cluster.tls, this node needs it too";
   CHECK(answer_to({"HTTP/1.1 400 Bad Request\r\n\r\n"}) == "a frame is damaged" + hint);
   CHECK(answer_to({}) == "the connection was closed" + hint);
 }
