@@ -23,8 +23,6 @@ using os::Log;
 
 namespace {
 
-// How often the links are updated from the members.
-constexpr Duration kLookInterval = std::chrono::milliseconds(20);
 // How often a node that is to be destroyed is asked whether operations on files are under way.
 constexpr Duration kIdleCheck = std::chrono::milliseconds(1);
 // After how many election timeouts a transfer of leadership has failed.
@@ -53,8 +51,8 @@ ClusterMember::ClusterMember(const ClusterParts& parts, const Settings& settings
       host_(host),
       log_(*this),
       own_address_(fmt::format("{}@{}", settings.cluster.name, own_endpoint(settings.cluster))),
+      hand_over_(parts.loop, parts.log),
       restart_timer_(parts.loop, [this] { go_on_when_idle(); }),
-      hand_over_timer_(parts.loop, [this] { end_hand_over(); }),
       transfers_(parts, settings, *this) {
   parts_.service.set_log(log_);
   parts_.service.set_clock(*this);
@@ -95,7 +93,7 @@ Result<void> ClusterMember::open_directory() {
   TRY(finish_install(directory));
   const DirectoryKind kind = TRY(kind_of(directory));
   if (kind == DirectoryKind::node) {
-    was_member_ = true;
+    own_removal_.set_was_member();
     return open_node();
   }
   if (kind != DirectoryKind::empty) {
@@ -116,7 +114,6 @@ Result<void> ClusterMember::open_node() {
   cluster_id_ = node_->node().cluster();
   node_id_ = node_->node().id();
   parts_.service.set_now(node_->replica().applied_time());
-  look_at_ = Time::min();
   look_at_members();
   introduce();
   parts_.scheduler.begin_tick();
@@ -142,7 +139,7 @@ bool ClusterMember::drive() {
     if (node_->node().full() || is_slow) leadership_->hand_over_soon(now);
     leadership_->go_on(now);
   }
-  if (now >= look_at_) look_at_members();
+  if (known_.is_due(now)) look_at_members();
   return more;
 }
 
@@ -153,26 +150,21 @@ Time ClusterMember::next_deadline() const {
 // Follows changes of the members and of the leader.
 void ClusterMember::look_at_members() {
   const cluster::Node& node = node_->node();
-  look_at_ = NodeOwner::now() + kLookInterval;
-  std::vector<cluster::Member> members = node.members();
-  const bool differ = members != members_;
-  members_ = std::move(members);
-  was_member_ = was_member_ || member(node_id_) != nullptr;
-  if (differ) {
+  const KnownCluster::Changes changes = known_.look(node, NodeOwner::now());
+  if (known_.member(node_id_) != nullptr) own_removal_.set_was_member();
+  if (changes.members) {
     introduce();
-    links_->set_members(members_);
+    links_->set_members(known_.members());
   }
   request_own_removal();
   transfers_.set_link_rate(node.appends().lowest_rate());
-  const NodeId leader = node.leads() ? node_id_ : node.leader();
-  if (leader == 0 || (leader == known_leader_ && node.term() == known_term_)) return;
-  known_leader_ = leader;
-  known_term_ = node.term();
+  if (!changes.leader) return;
   introduce();
   leader_changed();
-  if (leader == node_id_) ++state_.elections;
-  parts_.log.info(leader == node_id_ ? "leading" : "following",
-                  {{"leader", name_of(leader)}, {"term", std::uint64_t{known_term_}}});
+  const bool leads = known_.leader() == node_id_;
+  if (leads) ++state_.elections;
+  parts_.log.info(leads ? "leading" : "following", {{"leader", known_.name_of(known_.leader())},
+                                                    {"term", std::uint64_t{known_.term()}}});
 }
 
 std::optional<Time> ClusterMember::tick_began(Time /*tick*/) {
@@ -217,10 +209,9 @@ void ClusterMember::leadership_lost() {
   ++state_.leaderships_lost;
   parts_.log.info("leadership lost", {{"clients", std::uint64_t{parts_.clients.count()}}});
   stop_serving();
-  if (handed_over_) {  // the server stops, and the node has no next life
-    hand_over_timer_.disarm();
+  if (hand_over_.is_under_way()) {  // the server stops, and the node has no next life
     phase_ = Phase::closing;
-    return std::exchange(handed_over_, nullptr)();
+    return hand_over_.end();
   }
   phase_ = Phase::restarting;
   restart_timer_.arm(Duration::zero());
@@ -245,17 +236,9 @@ bool ClusterMember::hand_over(std::function<void()> done) {
     forwarder_->end(settings_.shutdown_timeout, std::move(done));
     return true;
   }
-  handed_over_ = std::move(done);
-  hand_over_timer_.arm(kHandOverTimeouts * settings_.cluster.election_timeout);
+  hand_over_.begin(kHandOverTimeouts * settings_.cluster.election_timeout, std::move(done));
   parts_.scheduler.begin_tick();
   return true;
-}
-
-// The transfer has failed: the server stops as the leader.
-void ClusterMember::end_hand_over() {
-  if (!handed_over_) return;
-  parts_.log.warning("stopping as the leader, because no other node has taken over");
-  std::exchange(handed_over_, nullptr)();
 }
 
 // --- Clients that are passed to the leader
@@ -283,7 +266,7 @@ void ClusterMember::forward(std::unique_ptr<loop::Channel> channel,
 
 std::optional<ClientForwarderHost::Leader> ClusterMember::leader() const {
   if (phase_ != Phase::running || !forwards()) return std::nullopt;
-  const cluster::Member* const found = member(node_->node().leader());
+  const cluster::Member* const found = known_.member(node_->node().leader());
   if (found == nullptr || found->id == node_id_) return std::nullopt;
   const auto address = cluster::parse_member_address(found->address);
   if (!address) return std::nullopt;
@@ -348,14 +331,14 @@ void ClusterMember::appends_were_slow(NodeId follower, std::uint64_t count, Dura
   const auto rate = static_cast<std::uint64_t>(node_->node().appends().rate(follower));
   parts_.log.limited(Log::Level::warning, parts_.service.tick_time(),
                      "changes took longer than half an election timeout to another node",
-                     {{"node", name_of(follower)},
+                     {{"node", known_.name_of(follower)},
                       {"milliseconds", static_cast<std::uint64_t>(longest.count() / 1'000'000)},
                       {"bytes_per_second", rate}});
 }
 
 void ClusterMember::fetch_state(NodeId source) {
   if (transfers_.is_fetching() || phase_ != Phase::running) return;
-  if (const cluster::Member* const from = member(source)) begin_fetch(source, from->address);
+  if (const cluster::Member* const from = known_.member(source)) begin_fetch(source, from->address);
 }
 
 void ClusterMember::begin_fetch(NodeId source, const std::string& address) {
@@ -398,7 +381,7 @@ void ClusterMember::introduce() {
     facts.configuration_index = node.configurations().newest();
     facts.has_state = true;
     facts.level = node.level();
-    facts.address = own_address_.at(facts.level, member(node_id_), parts_.log);
+    facts.address = own_address_.at(facts.level, known_.member(node_id_), parts_.log);
   }
   links_->set_facts(facts);
 }
@@ -436,7 +419,7 @@ void ClusterMember::on_turned_away(const cluster::Hello& hello, WelcomeStatus st
   begin_fetch(hello.from, hello.address);
 }
 
-// The node knows its members. members_ is older: after a promotion it has the new voter as a
+// The node knows its members. known_ is older: after a promotion it has the new voter as a
 // standby.
 bool ClusterMember::may_invite(NodeId member) const {
   return phase_ == Phase::running && node_->node().may_invite(member);
@@ -447,8 +430,8 @@ std::string_view ClusterMember::on_frame(NodeId from, std::string_view frame) {
 }
 
 void ClusterMember::on_rejected(NodeId by, const cluster::Welcome& welcome) {
-  if (welcome.status == WelcomeStatus::not_a_member && knows_of_removal(welcome)) {
-    if (std::exchange(removed_, true)) return;
+  if (is_removed_by(welcome)) {
+    if (!own_removal_.report()) return;
     parts_.log.error("this node was removed from its cluster", {{"reported_by", welcome.name}});
     return host_.removed_from_cluster();
   }
@@ -457,27 +440,14 @@ void ClusterMember::on_rejected(NodeId by, const cluster::Welcome& welcome) {
   const bool other_cluster = welcome.status == WelcomeStatus::other_cluster;
   parts_.log.limited(
       Log::Level::warning, parts_.service.tick_time(), "another node is at the address of a member",
-      {{"member", name_of(by)},
+      {{"member", known_.name_of(by)},
        {"reason", other_cluster ? "it is of another cluster" : "it has another id"}});
 }
 
-// True if a node that does not count this node among the members knows later members than this
-// node. This node may have the change that has removed it without knowing that it is committed.
-bool ClusterMember::knows_of_removal(const cluster::Welcome& welcome) const {
-  if (phase_ != Phase::running || !was_member_) return false;
-  const cluster::Index known = links_->facts().configuration_index;
-  return welcome.configuration_index > known ||
-         (welcome.configuration_index == known && member(node_id_) == nullptr);
-}
-
-const cluster::Member* ClusterMember::member(NodeId node) const {
-  const auto member = std::ranges::find(members_, node, &cluster::Member::id);
-  return member == members_.end() ? nullptr : &*member;
-}
-
-std::string ClusterMember::name_of(NodeId node) const {
-  const cluster::Member* const found = member(node);
-  return found == nullptr ? stats::id_text(node) : std::string(cluster::name_in(found->address));
+bool ClusterMember::is_removed_by(const cluster::Welcome& welcome) const {
+  return welcome.status == WelcomeStatus::not_a_member && phase_ == Phase::running &&
+         own_removal_.follows_from(welcome, links_->facts().configuration_index,
+                                   known_.member(node_id_) != nullptr);
 }
 
 // --- Operators
@@ -504,7 +474,7 @@ void ClusterMember::change(const cluster::Request& request, Answer answer) {
   if (phase_ == Phase::waiting)
     return answer(refusal(409, "this node is not in a cluster: it waits to be added"));
   const cluster::Member* const leader =
-      phase_ == Phase::running ? member(node_->node().leader()) : nullptr;
+      phase_ == Phase::running ? known_.member(node_->node().leader()) : nullptr;
   if (leader == nullptr) {
     const bool is_elected = phase_ == Phase::running && node_->node().leads();
     return answer(refusal(

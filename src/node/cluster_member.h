@@ -34,6 +34,8 @@
 #include "node/cluster_admin.h"
 #include "node/cluster_log.h"
 #include "node/cluster_mode.h"
+#include "node/hand_over.h"
+#include "node/known_cluster.h"
 #include "node/leadership.h"
 #include "node/node_owner.h"
 #include "node/own_address.h"
@@ -129,11 +131,8 @@ class ClusterMember final : public ClusterMode,
   void look_at_members();
   void close_journal();
   void go_on_closing();
-  void end_hand_over();
   void request_own_removal();
-  bool knows_of_removal(const cluster::Welcome& welcome) const;
-  const cluster::Member* member(cluster::NodeId node) const;
-  std::string name_of(cluster::NodeId node) const;
+  bool is_removed_by(const cluster::Welcome& welcome) const;
   void introduce();
   void leader_changed();
 
@@ -156,23 +155,16 @@ class ClusterMember final : public ClusterMode,
   std::unique_ptr<ClusterAdmin> admin_;
   std::unique_ptr<ClientForwarder> forwarder_;  // null before listen(), and with "refuse"
 
-  std::vector<cluster::Member> members_;  // as of the last look
-  Time look_at_ = Time::min();            // by the node's clock
-  cluster::Term known_term_ = 0;          // in which the role was logged last
-  cluster::NodeId known_leader_ = 0;
-  std::function<void()> handed_over_;  // of hand_over()
-  std::function<void()> closed_;       // of close()
-  bool all_committed_ = false;         // after close()
-  bool journal_closed_ = false;
+  KnownCluster known_;
   OwnRemoval own_removal_;
-  bool removed_ = false;
-  // False: the state was fetched before this node was added, and it has not seen that yet.
-  bool was_member_ = false;
+  HandOver hand_over_;
+  std::function<void()> closed_;  // of close()
+  bool all_committed_ = false;    // after close()
+  bool journal_closed_ = false;
   stats::ClusterState state_;
   std::uint64_t shown_id_ = 0;          // of which state_.cluster was made
   std::uint64_t past_leases_lost_ = 0;  // before this leadership
   loop::Timer restart_timer_;
-  loop::Timer hand_over_timer_;
   StateTransfers transfers_;  // destroyed before the node
 };
 
