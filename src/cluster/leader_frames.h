@@ -16,7 +16,7 @@ class LeaderFrames {
  public:
   // The core has accepted a frame of this leader and term, sent at `sent` by the leader's clock.
   void heard(NodeId leader, Term term, Time sent);
-  // Returns the time of the leader's newest frame in this term; Time(): there is none.
+  // Returns the time of the leader's newest frame in this term; Time(): none arrived.
   Time newest(NodeId leader, Term term) const;
   // Returns the append if this is its last part. O(bytes), amortized.
   std::optional<Message> take(const Part& part);

@@ -10,9 +10,9 @@ namespace tubed::cluster {
 
 class RaftEntries {
  public:
-  // The index of the oldest entry; last() + 1 if there is none.
+  // The index of the oldest entry; last() + 1 without entries.
   Index first() const { return first_; }
-  // The index of the newest entry; first() - 1 if there is none.
+  // The index of the newest entry; first() - 1 without entries.
   Index last() const { return first_ + slots_.size() - 1; }
   // Precondition: first() <= index <= last().
   const Entry& at(Index index) const;

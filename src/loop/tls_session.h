@@ -1,7 +1,7 @@
 // TlsSession: one end of a TLS connection over a non-blocking socket, by OpenSSL.
 //
 // It reads and writes the socket, which it does not own, and waits for nothing: after would_block,
-// the caller waits until the socket is ready. Several threads may use a session one after another.
+// the caller waits until the socket is ready. Several threads may use a session in turn.
 //
 // A stream that ends without close_notify counts as ended.
 #pragma once

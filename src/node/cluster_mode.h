@@ -86,7 +86,7 @@ class ClusterMode {
   virtual void set_tls(std::shared_ptr<const loop::TlsContext> tls) = 0;
 
   // The server is about to stop: passes leadership to another node, or ends the clients that it
-  // passes to the leader. Returns false if there is neither. Otherwise `done` is called when
+  // passes to the leader. Returns false if it has neither. Otherwise `done` is called when
   // another node leads, with clients already closed, when passing it has failed, or when the last
   // forwarded client has ended.
   virtual bool hand_over(std::function<void()> done) = 0;

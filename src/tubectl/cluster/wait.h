@@ -63,8 +63,8 @@ inline constexpr Duration kLongestLook = std::chrono::seconds(client::kTimeoutSe
 
 // Sends a change of the members again as long as the failure may pass, for at most `limit`: the
 // node may know no leader yet, or an earlier change may not be committed. A repeated change that is
-// refused is made if `is_made` says so, because the answer to an earlier one may have been lost. A
-// node that gives no answer at all ends it. `show` gets the reason for each repetition.
+// refused is made if `is_made` says so, because the answer to an earlier request may have been
+// lost. A node that gives no answer at all ends it. `show` gets the reason for each repetition.
 Outcome<std::monostate> run_change(
     Duration limit, const Clock& clock,
     const std::function<Outcome<std::monostate>(Duration most)>& send,
