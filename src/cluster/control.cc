@@ -182,7 +182,7 @@ std::optional<Welcome> decode_welcome(std::string_view frame) {
   auto reader = open(frame, welcome);
   Welcome read;
   if (!reader || !reader->take(read.level) ||
-      !take_value(*reader, read.status, WelcomeStatus::too_old) ||
+      !take_value(*reader, read.status, WelcomeStatus::superseded) ||
       !reader->take(read.configuration_index) || !take_text(*reader, read.name)) {
     return std::nullopt;
   }

@@ -73,6 +73,7 @@ enum class WelcomeStatus : std::uint8_t {
   not_a_member,   // no configuration known to the node has the caller
   busy,           // another fetch is under way, or the node does not serve the client
   too_old,        // the caller does not know the level in use; not sent to a caller with level 1
+  superseded,     // the node was recovered from the cluster of the caller; not sent below level 5
 };
 
 struct Welcome {

@@ -10,6 +10,7 @@
 
 #include "node/cluster_status.h"
 #include "node/cluster_tasks.h"
+#include "node/former_clusters.h"
 #include "node/forwarded_client.h"
 #include "node/state_install.h"
 #include "os/clock.h"
@@ -93,6 +94,8 @@ Result<void> ClusterMember::open_directory() {
   TRY(finish_install(directory));
   const DirectoryKind kind = TRY(kind_of(directory));
   if (kind == DirectoryKind::node) {
+    TRY(refuse_superseded(directory));
+    links_->set_former_clusters(TRY(read_former_clusters(directory)));
     own_removal_.set_was_member();
     return open_node();
   }
@@ -430,6 +433,7 @@ std::string_view ClusterMember::on_frame(NodeId from, std::string_view frame) {
 }
 
 void ClusterMember::on_rejected(NodeId by, const cluster::Welcome& welcome) {
+  if (welcome.status == WelcomeStatus::superseded) return end_superseded(welcome);
   if (is_removed_by(welcome)) {
     if (!own_removal_.report()) return;
     parts_.log.error("this node was removed from its cluster", {{"reported_by", welcome.name}});
@@ -442,6 +446,17 @@ void ClusterMember::on_rejected(NodeId by, const cluster::Welcome& welcome) {
       Log::Level::warning, parts_.service.tick_time(), "another node is at the address of a member",
       {{"member", known_.name_of(by)},
        {"reason", other_cluster ? "it is of another cluster" : "it has another id"}});
+}
+
+// The cluster was recovered from the state of a node that was lost for this node's majority. This
+// node ends at once: its clients could otherwise change jobs that the recovered cluster has, too.
+void ClusterMember::end_superseded(const cluster::Welcome& welcome) {
+  stop_serving();
+  if (const auto marked = mark_superseded(settings_.journal_directory); !marked)
+    parts_.log.error("the end of this node is not recorded", {{"reason", marked.error().message}});
+  parts_.log.error("the cluster of this node was recovered on another node, and this node ends",
+                   {{"reported_by", welcome.name}});
+  host_.cluster_failed(os::kExitSuperseded);
 }
 
 bool ClusterMember::is_removed_by(const cluster::Welcome& welcome) const {

@@ -132,6 +132,7 @@ class ClusterMember final : public ClusterMode,
   void close_journal();
   void go_on_closing();
   void request_own_removal();
+  void end_superseded(const cluster::Welcome& welcome);
   bool is_removed_by(const cluster::Welcome& welcome) const;
   void introduce();
   void leader_changed();

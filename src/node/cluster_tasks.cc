@@ -35,6 +35,7 @@
 #include "journal/segment.h"
 #include "node/cluster_secret.h"
 #include "node/cluster_status.h"
+#include "node/former_clusters.h"
 #include "node/journal_writer.h"
 #include "node/state_directory.h"
 #include "node/state_install.h"
@@ -248,6 +249,7 @@ Result<void> leave(const std::string& directory, std::uint64_t segment_bytes) {
   }
   TRY(apply_rest(loop, directory, *node, segment_bytes));
   TRY(put_aside(directory));
+  TRY(forget_former_clusters(directory));
   return remove_left(directory);
 }
 
@@ -259,6 +261,7 @@ Result<Founded> recover(const std::string& directory, const std::string& name,
   const auto node = TRY(read_node(loop, directory, FileStorage::Mode::owner));
   if (node) {
     TRY(apply_rest(loop, directory, *node, segment_bytes));
+    TRY(add_former_cluster(directory, node->state.cluster));
     TRY(put_aside(directory));
   } else {
     const bool begun = TRY(DirectoryTree(directory).exists(kLeftFolder));

@@ -95,6 +95,8 @@ std::string_view to_string(cluster::WelcomeStatus status) {
       return "it is busy";
     case cluster::WelcomeStatus::too_old:
       return "the cluster uses a feature level that this node does not know: upgrade this node";
+    case cluster::WelcomeStatus::superseded:
+      return "it is of the cluster that was recovered from the cluster of this node";
   }
   return "?";
 }

@@ -111,6 +111,8 @@ bool PeerLinks::is_member(NodeId node) const {
 }
 
 WelcomeStatus PeerLinks::usual_status(const Hello& hello) const {
+  if (facts_.has_state && std::ranges::find(former_, hello.cluster) != former_.end())
+    return WelcomeStatus::superseded;
   // The operator has given the address of another node.
   if (!hello.name.empty() && hello.name != cluster::name_in(facts_.address))
     return WelcomeStatus::other_node;
@@ -245,8 +247,11 @@ void PeerLinks::on_hello(const CalleeHandshake& handshake, std::unique_ptr<Frame
   if (status == WelcomeStatus::ok) return accept(handshake, std::move(channel));
   // A caller with the first level does not know too_old, and tries again after busy.
   const bool knows_too_old = hello.level > cluster::kFirstLevel;
-  const bool says_busy = status == WelcomeStatus::too_old && !knows_too_old;
-  channel->send(answer(handshake, says_busy ? WelcomeStatus::busy : status));
+  WelcomeStatus sent = status;
+  if (status == WelcomeStatus::too_old && !knows_too_old) sent = WelcomeStatus::busy;
+  if (status == WelcomeStatus::superseded && hello.level < cluster::kLevelOfNames)
+    sent = WelcomeStatus::other_cluster;
+  channel->send(answer(handshake, sent));
   channel.reset();
   const std::string reason =
       status == WelcomeStatus::too_old

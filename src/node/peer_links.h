@@ -102,6 +102,9 @@ class PeerLinks final : public PeerAcceptorOwner,
   // changes, all connections for frames are closed and dialled again.
   void set_facts(const PeerFacts& facts);
 
+  // Sets the clusters from which this one was recovered: their nodes are answered superseded.
+  void set_former_clusters(std::vector<std::uint64_t> clusters) { former_ = std::move(clusters); }
+
   // Sets the members of the newest configuration, which may include this node. Opens links to new
   // members. Closes links to members that are now missing or have another address, and connections
   // for frames of nodes that are now missing and did not know a later configuration.
@@ -118,10 +121,10 @@ class PeerLinks final : public PeerAcceptorOwner,
   const PeerSecurity& security() const override { return security_; }
 
   // Returns the answer to a Hello according to the current facts and members, the first that
-  // applies: other_node if it names another node, waiting without a state, other_cluster,
-  // other_node (a request may go to node 0), not_a_member, too_old. A caller that is no member but
-  // knows a later configuration may be a member in it, and may send messages, which bring this node
-  // that configuration. It gets no state, and no request of it is heard.
+  // applies: superseded, other_node if it names another node, waiting without a state,
+  // other_cluster, other_node (a request may go to node 0), not_a_member, too_old. A caller that is
+  // no member but knows a later configuration may be a member in it, and may send messages, which
+  // bring this node that configuration. It gets no state, and no request of it is heard.
   cluster::WelcomeStatus usual_status(const cluster::Hello& hello) const;
 
   // Sends the frame if the link to the node is up; otherwise drops it, as for a node that is not a
@@ -207,6 +210,7 @@ class PeerLinks final : public PeerAcceptorOwner,
   const PeerLimits limits_;
   PeerFacts facts_;
   PeerSecurity security_;
+  std::vector<std::uint64_t> former_;
   std::vector<cluster::Member> members_;
   std::map<cluster::NodeId, Outgoing> outgoing_;
   std::map<cluster::NodeId, std::unique_ptr<Incoming>> incoming_;

@@ -5,6 +5,10 @@ namespace tubed::node {
 
 // The raft log and the state of the node.
 inline constexpr const char* kClusterFolder = "cluster";
+// In D/cluster, if the cluster was recovered elsewhere; and in D, the identities of the clusters
+// from which this one was recovered (former_clusters.h).
+inline constexpr const char* kSupersededMarker = "cluster/superseded";
+inline constexpr const char* kFormerFile = "cluster.former";
 // The raft log and state of a node that has left its cluster, while they are being removed.
 inline constexpr const char* kLeftFolder = "cluster.left";
 // A state that is being fetched or installed: segments and the raft part.

@@ -70,6 +70,8 @@ std::string_view refusal_of(cluster::WelcomeStatus status) {
       return "another node fetches its state";
     case cluster::WelcomeStatus::too_old:
       return "the cluster uses a feature level that this node does not know: upgrade this node";
+    case cluster::WelcomeStatus::superseded:
+      return "it is of the cluster that was recovered from the cluster of this node";
   }
   return "it refuses";
 }

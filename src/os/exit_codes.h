@@ -1,8 +1,8 @@
 // Exit codes of the process, with their names in <sysexits.h>. config/command_line.h has the codes
 // for an invalid command line and invalid settings, os/process.h the code for a lack of resources.
 //
-// 79 and 80 are outside the range of <sysexits.h>: the server ended because an operator asked for
-// it. The units count both as success and do not restart the service.
+// 79 to 81 are outside the range of <sysexits.h>: the server ended because an operator asked for
+// it. The units do not restart the service, and count 79 and 80 as success.
 #pragma once
 
 namespace tubed::os {
@@ -15,5 +15,6 @@ inline constexpr int kExitNoServer = 75;  // EX_TEMPFAIL: no server was found, o
 inline constexpr int kExitNoUser = 77;    // EX_NOPERM
 inline constexpr int kExitDrainTimedOut = 79;  // drain.timeout expired before the drain ended
 inline constexpr int kExitRemoved = 80;        // the node was removed from its cluster
+inline constexpr int kExitSuperseded = 81;     // its cluster was recovered on another node
 
 }  // namespace tubed::os

@@ -36,6 +36,7 @@ QUICK = 1.5 if SANITIZED else 0.8
 EXIT_DAMAGED = 73
 EXIT_NOT_STORED = 74
 EXIT_REMOVED = 80
+EXIT_SUPERSEDED = 81
 # Secrets of a cluster, as tubectl cluster secret prints them.
 SECRET, OTHER_SECRET = (f"tbc_{letter * 42}A\n" for letter in "ab")
 # The keys of stats-job that do not depend on time. A job that is delayed or held over becomes ready

@@ -6,7 +6,8 @@ import shutil
 import time
 import unittest
 
-from cluster import CALM, EXIT_DAMAGED, EXIT_REMOVED, Cluster, ClusterTest, one_error_line
+from cluster import (CALM, EXIT_DAMAGED, EXIT_REMOVED, EXIT_SUPERSEDED, Cluster, ClusterTest,
+                     one_error_line)
 from harness import SANITIZED, Daemon, http_request, run, until
 from metrics_test import check_page
 
@@ -107,13 +108,19 @@ class Members(ClusterTest):
         new = survivor.status()
         self.assertEqual([m["name"] for m in new["members"]], ["a"])
         self.assertNotEqual(new["cluster"], old["cluster"])
-        # A node of the lost majority is not accepted.
-        lost.start(wait=False)
+        # The lost majority comes back. It could serve, but learns from the survivor that it ends.
+        survivor.stop()
+        survivor.start()
+        for node in (lost, wiped):
+            node.start(wait=False)
+        for node in (lost, wiped):
+            node.wait_for_exit(EXIT_SUPERSEDED)
         survivor.daemon.wait_for_line("another node was not accepted")
-        self.assertFalse(lost.serves())
         self.assertTrue(survivor.serves())
         self.assertEqual(len(survivor.status()["members"]), 1)
-        lost.kill()
+        code, _, errors = lost.task()
+        self.assertEqual(code, EXIT_DAMAGED, errors)
+        self.assertIn("was recovered on another node", one_error_line(errors))
         for node in (lost, wiped):
             self.wipe(node)
             node.start()

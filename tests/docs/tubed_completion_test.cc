@@ -30,7 +30,8 @@ TEST_CASE("the completion of an argument depends on its type") {
   CHECK(
       mentions(bash,
                "    --config | --address-file | --preload | --pid-file | --http-tls-certificate | "
-               "--http-tls-key | --http-tls-client-ca | --auth-tokens | --cluster-secret-file)\n"
+               "--http-tls-key | --http-tls-client-ca | --auth-tokens | --cluster-secret-file | "
+               "--cluster-tls-certificate | --cluster-tls-key | --cluster-tls-ca)\n"
                "      compopt -o filenames\n"));
   CHECK(mentions(bash, " | -b | --journal-directory)\n      compopt -o filenames\n"));
   CHECK(mentions(bash,

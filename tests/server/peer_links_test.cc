@@ -509,6 +509,28 @@ TEST_CASE("a connection to fetch the state is handed to the host after its welco
   CHECK(loop_test::read_exactly(peer.socket, 5) == "files");
 }
 
+TEST_CASE("a node of a cluster from which this one was recovered is superseded") {
+  loop::Loop loop;
+  PeerNode a(loop, 1, kQuick);
+  const RawNode b(loop);
+  a.links->set_members({a.member(), b.member()});
+  a.links->set_former_clusters({0xf0, 0xf1});
+  for (const std::uint64_t former : {0xf0, 0xf1}) {
+    Hello hello = a.hello(2);
+    hello.cluster = former;
+    hello.name = "another";  // the recovered node may have another name
+    hello.level = cluster::kLevelOfNames;
+    CHECK(answer_to(a, hello) == WelcomeStatus::superseded);
+    hello.level = cluster::kLevelOfNames - 1;
+    hello.name.clear();
+    CHECK(answer_to(a, hello) == WelcomeStatus::other_cluster);
+  }
+  Hello stranger = a.hello(2);
+  stranger.cluster = 0xf2;
+  stranger.level = cluster::kLevelOfNames;
+  CHECK(answer_to(a, stranger) == WelcomeStatus::other_cluster);
+}
+
 TEST_CASE("a node that does not know the level in use is not accepted, and the log says so") {
   loop::Loop loop;
   PeerNode a(loop, 1, kQuick);
