@@ -214,6 +214,13 @@ void ClientForwarder::end_former() {
   if (ending_ && passed_on_.empty()) end_timer_.arm({});
 }
 
+void ClientForwarder::security_changed() {
+  passed_on_.clear();
+  drop_dials(0);
+  retry_timer_.arm({});
+  if (ending_) end_timer_.arm({});
+}
+
 // --- The end
 
 void ClientForwarder::end(Duration limit, std::function<void()> ended) {

@@ -81,6 +81,9 @@ class ClientForwarder {
   // The leader has changed, or this node has begun or ceased to serve. Calls no function of the
   // host.
   void leader_changed();
+  // Closes the clients that are passed on, and dials the leader again for those that wait: the
+  // connections were made with secrets or certificates that are no longer valid. O(clients).
+  void security_changed();
   // Takes no further clients: closes those that wait; the others end when the leader has answered
   // what they have sent. Calls `ended` in an event of the loop when there is none left, or after
   // `limit`, when the others are closed.

@@ -471,6 +471,9 @@ bool ClusterMember::is_removed_by(const cluster::Welcome& welcome) const {
 void ClusterMember::on_request(const cluster::Request& request, Reply answer) {
   if (leadership_ == nullptr) return answer(refusal(503, "this node does not lead"));
   const bool is_own_removal = request.path == kRemovePath && leadership_->names_itself(request);
+  if (is_own_removal) {
+    if (const auto refused = leadership_->refuse_removal(request)) return answer(*refused);
+  }
   if (!is_own_removal || !leadership_->hand_over(0)) return answer(leadership_->run(request));
   // The next leader removes this node.
   own_removal_.begin(request, NodeOwner::now());
@@ -537,9 +540,24 @@ Result<bool> ClusterMember::read_files(const Settings& settings) {
 
 void ClusterMember::settings_changed() {
   const auto secrets = std::exchange(new_secrets_, std::nullopt);
-  if (secrets && *secrets != links_->security().secrets) links_->set_secrets(*secrets);
+  if (secrets && *secrets != links_->security().secrets && links_->set_secrets(*secrets))
+    end_connections();
   if (node_ != nullptr) node_->apply(settings_);
   transfers_.settings_changed();
+}
+
+void ClusterMember::set_tls(std::shared_ptr<const loop::TlsContext> tls) {
+  if (links_->set_tls(std::move(tls))) end_connections();
+}
+
+// A secret, an authority or TLS itself is no longer used as before: ends the connections that
+// PeerLinks has handed over. They are made again.
+void ClusterMember::end_connections() {
+  parts_.clients.close_forwarded("the security of the cluster has changed");
+  if (forwarder_ != nullptr) forwarder_->security_changed();
+  if (transfers_.is_fetching() && phase_ == Phase::waiting) cluster_id_ = node_id_ = 0;
+  transfers_.stop();
+  introduce();
 }
 
 // --- The end

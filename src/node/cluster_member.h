@@ -68,9 +68,7 @@ class ClusterMember final : public ClusterMode,
   const stats::ClusterState& state() override;
   Result<bool> read_files(const Settings& settings) override;
   void settings_changed() override;
-  void set_tls(std::shared_ptr<const loop::TlsContext> tls) override {
-    links_->set_tls(std::move(tls));
-  }
+  void set_tls(std::shared_ptr<const loop::TlsContext> tls) override;
   bool hand_over(std::function<void()> done) override;
 
  private:
@@ -132,6 +130,7 @@ class ClusterMember final : public ClusterMode,
   void close_journal();
   void go_on_closing();
   void request_own_removal();
+  void end_connections();
   void end_superseded(const cluster::Welcome& welcome);
   bool is_removed_by(const cluster::Welcome& welcome) const;
   void introduce();

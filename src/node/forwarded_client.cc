@@ -35,7 +35,9 @@ void with_origin(const cluster::ForwardedClient& client,
   listen->auth = static_cast<AuthMode>(client.auth);
   if (!TUBED_PLANTED(forwarded_client_loses_its_role)) listen->role = client.role;
   serving::ConnectionOrigin origin{
-      .listen = *listen, .certificate = {.subject = client.subject, .names = client.names}};
+      .listen = *listen,
+      .certificate = {.subject = client.subject, .names = client.names},
+      .is_forwarded = true};
   if (client.has_process) {
     origin.process = os::PeerCredentials{
         .process = client.process, .user = client.user, .groups = client.groups};

@@ -38,6 +38,11 @@ std::string text_of(const json::Json& object, std::string_view key) {
   return text == nullptr ? std::string() : *text;
 }
 
+bool is_forced(const json::Json& object) {
+  const json::Json* const force = object.find("force");
+  return force != nullptr && force->truth() == true;
+}
+
 auto named(const std::vector<Member>& members, std::string_view name) {
   return std::ranges::find_if(
       members, [name](const Member& member) { return cluster::name_in(member.address) == name; });
@@ -55,10 +60,7 @@ Response Leadership::run(const Request& request) {
   const std::string name = text_of(*object, "name");
   if (request.path == "/cluster/transfer") return transfer(name);
   if (!cluster::is_node_name(name)) return refusal(400, "\"name\" is not the name of a node");
-  if (request.path == "/cluster/remove") {
-    const json::Json* const force = object->find("force");
-    return remove(name, force != nullptr && force->truth() == true);
-  }
+  if (request.path == "/cluster/remove") return remove(name, is_forced(*object));
   if (request.path == "/cluster/add") return add(name, text_of(*object, "address"));
   return refusal(404, "no such request");
 }
@@ -116,22 +118,32 @@ std::string Leadership::lost_with(const std::vector<Member>& members, const Memb
   return 2 * (voters - silent_voters) > voters ? std::string() : silent;
 }
 
-Response Leadership::remove(const std::string& name, bool force) {
-  std::vector<Member> members = node_.members();
+// `force`: also if those voters that answer are no majority without this one.
+std::optional<Response> Leadership::refuse_removal(const std::vector<Member>& members,
+                                                   const std::string& name, bool force) const {
   const auto member = named(members, name);
   if (member == members.end()) return refusal(404, fmt::format("no member is named {}", name));
-  const bool is_last_voter = member->role == MemberRole::voter &&
-                             std::ranges::count(members, MemberRole::voter, &Member::role) == 1;
-  if (is_last_voter) return refusal(409, fmt::format("{} is the only voter", name));
-  if (member->role == MemberRole::voter && !force) {
-    if (const std::string silent = lost_with(members, *member); !silent.empty()) {
-      return refusal(409,
-                     fmt::format("without {}, no majority of the voters answers: {} is silent; "
-                                 "--force removes it all the same, and then no node serves",
-                                 name, silent));
-    }
-  }
-  members.erase(members.begin() + (member - members.begin()));
+  if (member->role != MemberRole::voter) return std::nullopt;
+  if (std::ranges::count(members, MemberRole::voter, &Member::role) == 1)
+    return refusal(409, fmt::format("{} is the only voter", name));
+  if (force) return std::nullopt;
+  const std::string silent = lost_with(members, *member);
+  if (silent.empty()) return std::nullopt;
+  return refusal(409, fmt::format("without {}, no majority of the voters answers: {} is silent; "
+                                  "--force removes it all the same, and then no node serves",
+                                  name, silent));
+}
+
+std::optional<Response> Leadership::refuse_removal(const Request& request) const {
+  const auto object = json::Json::parse(request.body);
+  if (!object) return refusal(400, "the body is not a JSON object");
+  return refuse_removal(node_.members(), text_of(*object, "name"), is_forced(*object));
+}
+
+Response Leadership::remove(const std::string& name, bool force) {
+  std::vector<Member> members = node_.members();
+  if (auto refused = refuse_removal(members, name, force)) return std::move(*refused);
+  members.erase(members.begin() + (named(members, name) - members.begin()));
   if (!node_.change_members(members))
     return refusal(503, "another change of the members is under way, or the others lag behind");
   log_.info("removing a node", {{"name", name}});

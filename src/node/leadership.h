@@ -13,8 +13,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cluster/control.h"
 #include "cluster/member.h"
@@ -33,6 +35,9 @@ class Leadership {
   // Carries out an operator's request: /cluster/add, /cluster/remove, /cluster/transfer. The effect
   // may come later.
   cluster::Response run(const cluster::Request& request);
+  // Returns why a request to remove a member is refused; no value: it is carried out, unless
+  // another change of the members is under way. O(members).
+  std::optional<cluster::Response> refuse_removal(const cluster::Request& request) const;
   // True if the request names this node.
   bool names_itself(const cluster::Request& request) const;
 
@@ -58,7 +63,8 @@ class Leadership {
   std::string lost_with(const std::vector<cluster::Member>& members,
                         const cluster::Member& without) const;
   cluster::Response add(const std::string& name, const std::string& address);
-  // `force`: also if the rest has no majority that answers.
+  std::optional<cluster::Response> refuse_removal(const std::vector<cluster::Member>& members,
+                                                  const std::string& name, bool force) const;
   cluster::Response remove(const std::string& name, bool force);
   cluster::Response transfer(const std::string& name);
   void try_again(std::string_view reason);

@@ -47,12 +47,14 @@ void PeerLink::dialled(Result<PeerDial::Answer> result) {
   if (!result) return fail(result.error().message);
   const cluster::Welcome& welcome = result->welcome;
   level_ = welcome.level;
-  if (welcome.status != cluster::WelcomeStatus::ok) {
+  const bool is_too_old = welcome.level < owner_.level_in_use();
+  const bool waits = welcome.status == cluster::WelcomeStatus::waiting;
+  if (welcome.status != cluster::WelcomeStatus::ok && !(waits && is_too_old)) {
     wait_ = limits_.last_retry;
     fail(fmt::format("the other node does not accept this node: {}", to_string(welcome.status)));
     return owner_.on_rejected(*this, welcome);
   }
-  if (welcome.level < owner_.level_in_use()) {
+  if (is_too_old) {
     wait_ = limits_.last_retry;
     return fail(fmt::format("it knows only feature level {}, and the cluster uses {}: upgrade it",
                             welcome.level, owner_.level_in_use()));

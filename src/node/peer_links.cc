@@ -87,8 +87,8 @@ void PeerLinks::open_links() {
   }
 }
 
-void PeerLinks::set_secrets(const ClusterSecrets& secrets) {
-  security_.secrets = secrets;
+bool PeerLinks::set_secrets(const ClusterSecrets& secrets) {
+  const ClusterSecrets former = std::exchange(security_.secrets, secrets);
   const auto is_valid = [&](const std::optional<ClusterSecret>& secret) {
     return secret ? secrets.contains(*secret) : secrets.empty();
   };
@@ -96,14 +96,19 @@ void PeerLinks::set_secrets(const ClusterSecrets& secrets) {
   std::erase_if(incoming_, [&](const auto& one) { return !is_valid(one.second->secret); });
   std::erase_if(outgoing_, [&](const auto& one) { return !is_valid(one.second.link->secret()); });
   open_links();
+  const bool all_stay = std::ranges::all_of(
+      former.all(), [&](const ClusterSecret& secret) { return secrets.contains(secret); });
+  return !all_stay || former.empty() != secrets.empty();
 }
 
-void PeerLinks::set_tls(NodeTls tls) {
+bool PeerLinks::set_tls(NodeTls tls) {
   const NodeTls former = std::exchange(security_.tls, std::move(tls));
-  if (former == security_.tls) return;
+  if (former == security_.tls) return false;
   acceptor_.security_changed();
   const bool both = former != nullptr && security_.tls != nullptr;
-  if (!both || !former->has_authorities_of(*security_.tls)) close_links();
+  if (both && former->has_authorities_of(*security_.tls)) return false;
+  close_links();
+  return true;
 }
 
 bool PeerLinks::is_member(NodeId node) const {
@@ -242,7 +247,7 @@ bool PeerLinks::is_itself(const CalleeHandshake& handshake) const {
 void PeerLinks::on_hello(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel) {
   const Hello& hello = handshake.hello();
   host_.begin_tick();
-  WelcomeStatus status = is_itself(handshake) ? host_.judge(hello) : WelcomeStatus::not_a_member;
+  WelcomeStatus status = is_itself(handshake) ? host_.judge(hello) : WelcomeStatus::other_node;
   if (status == WelcomeStatus::ok && !has_room_for(hello)) status = WelcomeStatus::busy;
   if (status == WelcomeStatus::ok) return accept(handshake, std::move(channel));
   // A caller with the first level does not know too_old, and tries again after busy.

@@ -112,12 +112,14 @@ class PeerLinks final : public PeerAcceptorOwner,
   void set_members(const std::vector<cluster::Member>& members);
 
   // Sets the secrets for later connections. Closes connections for frames whose secret is no longer
-  // one of them, and those without a secret if there are any. O(members).
-  void set_secrets(const ClusterSecrets& secrets);
+  // one of them, and those without a secret if there are any. Returns true if connections that were
+  // handed over, for fetches and clients, may be no longer valid either. O(members).
+  bool set_secrets(const ClusterSecrets& secrets);
   // Sets the certificates for later connections; null: without TLS. Closes all connections for
   // frames if TLS begins or ends, or if the authorities change: then a certificate may no longer be
-  // valid. O(members).
-  void set_tls(NodeTls tls);
+  // valid. Returns true if it has closed them: connections that were handed over are no longer
+  // valid either. O(members).
+  bool set_tls(NodeTls tls);
   const PeerSecurity& security() const override { return security_; }
 
   // Returns the answer to a Hello according to the current facts and members, the first that

@@ -201,6 +201,7 @@ void Server::on_connection(std::unique_ptr<loop::Channel> channel,
   if (!admitted) return listeners_.hold(std::move(channel));
   serving::Client& client =
       clients_.add(std::move(channel), scheduler_, std::move(admitted->admission));
+  client.is_forwarded = origin.is_forwarded;
   if (admitted->identity)
     client.identity = std::make_unique<serving::ClientIdentity>(*admitted->identity);
   // Dirty: the scheduler then knows it as a client to be read from when input is no longer paused.

@@ -113,6 +113,7 @@ class Client final : public loop::ChannelOwner {
   TimeoutEntry timeouts{*this};
   std::size_t counted_output = 0;  // bytes of replies, as Clients has counted them
   Arrival arrival = Arrival::connection;
+  bool is_forwarded = false;                       // by another node of the cluster
   std::unique_ptr<const ClientIdentity> identity;  // null: it has shown none
 
  private:

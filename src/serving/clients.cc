@@ -67,6 +67,12 @@ void Clients::close_all(std::string_view reason) {
   }
 }
 
+void Clients::close_forwarded(std::string_view reason) {
+  for (const auto& client : clients_) {
+    if (client != nullptr && client->is_forwarded) close(*client, reason);
+  }
+}
+
 void Clients::stop_all() {
   stopping_ = true;
   for_each([&](Client& client) {

@@ -42,6 +42,8 @@ class Clients {
     on_refused_ = std::move(refused);
   }
   void close_all(std::string_view reason);
+  // Closes the clients of other nodes. O(sessions).
+  void close_forwarded(std::string_view reason);
 
   std::size_t count() const { return count_; }
   // The clients that came with a connection of their own.

@@ -14,6 +14,7 @@ struct ConnectionOrigin {
   const Listen& listen;
   loop::TlsPeer certificate = {};                   // empty: the listener does not ask for it
   std::optional<os::PeerCredentials> process = {};  // of a listener with auth = "peer"
+  bool is_forwarded = false;                        // another node says all this of its client
 };
 
 }  // namespace tubed::serving

@@ -170,6 +170,22 @@ class Forward(ClusterTest):
         # The leader has both connections, too.
         self.assertEqual(cluster.leader().connect().rest(), b"OUT_OF_MEMORY\r\n")
 
+    def test_a_secret_that_is_removed(self):
+        """Connections for clients were proved with it, too: they end, and are made again."""
+        for on_leader in (True, False):
+            cluster = self.cluster_of()
+            leader, follower = cluster.leader(), self.follower(cluster)
+            direct, forwarded = leader.connect(), follower.connect()
+            self.stats(forwarded)
+            self.assertEqual(forwarded.put(b"kept") > 0, True)
+            changed = leader if on_leader else follower
+            path = changed.directory / "secret"
+            path.write_text(SECRET.replace("a", "b"), encoding="ascii")
+            changed.daemon.signal(signal.SIGHUP)
+            self.assertEqual(forwarded.rest(), b"")
+            if not on_leader:  # a leader without its nodes does not answer
+                self.stats(direct)
+
     def test_refuse(self):
         cluster = self.cluster_of(settings={"cluster__clients": "refuse"})
         for node in cluster.followers():

@@ -265,6 +265,22 @@ TEST_CASE("clients of a former leader are closed after a while") {
   CHECK(two.follower.forwarder.count() == 0);
 }
 
+TEST_CASE("connections of a former secret end, and clients that wait are dialled for again") {
+  Two two;
+  two.follower.follow(two.leader);
+  RawPeer client = two.follower.connect();
+  REQUIRE(two.passes_on(1));
+  loop_test::run_ticks(two.loop, 10);
+  RawPeer waits = two.follower.connect();  // its dial is under way
+  two.follower.forwarder.security_changed();
+  CHECK(client.is_closed());
+  waits.send("x");
+  CHECK(loop_test::run_until(two.loop, [&] {
+    return loop_test::read_some(two.leader.clients.back().second.socket) == "x";
+  }));
+  CHECK(two.follower.forwarder.count() == 1);
+}
+
 TEST_CASE("at the end, the leader answers what was sent") {
   Two two;
   two.follower.follow(two.leader);

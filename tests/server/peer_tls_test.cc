@@ -220,8 +220,8 @@ TEST_CASE("a certificate belongs to a name, and the name to a member: no other m
     return *status;
   };
   CHECK(answer("b", 2) == WelcomeStatus::ok);
-  CHECK(answer("c", 2) == WelcomeStatus::not_a_member);
-  CHECK(answer("a", 2) == WelcomeStatus::not_a_member);
+  CHECK(answer("c", 2) == WelcomeStatus::other_node);
+  CHECK(answer("a", 2) == WelcomeStatus::other_node);
 }
 
 TEST_CASE("certificates of another authority and expired ones are refused, with the reason") {

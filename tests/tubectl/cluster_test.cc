@@ -353,7 +353,19 @@ TEST_CASE("a wait for an added node ends if there is no connection to it") {
   CHECK(failure.code == kExitFailure);
   CHECK(failure.reason == "d is a standby without a connection: no route");
   CHECK(unreachable.time >= kUnreachable);
-  // A node that is connected now and then, and one that fetches the state, may take longer.
+  // A follower does not know of the link of the leader.
+  State seen_by_follower = with_d("no route");
+  seen_by_follower.name = "b";
+  Node follower{.seen = {seen_by_follower}};
+  CHECK(failure_of(follower.wait(changing(until_votes("d"), 3 * kUnreachable))).code ==
+        kExitTimedOut);
+  // A node that has answered recovers its journal.
+  State answered = with_d("");
+  answered.members.back().level = 5;
+  Node recovering{.seen = {answered, with_d("no welcome in time")}};
+  CHECK(failure_of(recovering.wait(changing(until_votes("d"), 3 * kUnreachable))).code ==
+        kExitTimedOut);
+  // A node that is connected now and then may take longer.
   Node node{.look_takes = kUnreachable - 1s};
   for (int i = 0; i < 5; ++i) {
     node.seen.push_back(with_d("no route"));

@@ -36,8 +36,8 @@ std::string standby_in_words(const State& state, const Member& member) {
   return fmt::format("{} is a standby that lacks {} entries", member.name, *behind);
 }
 
-// Remembers whether it has seen the member, since when a leader has been known without it, and
-// since when there has been no connection to it.
+// Remembers whether it has seen the member, whether the member has answered the leader, since when
+// a leader has been known without it, and since when the leader has had no connection to it.
 class VoteJudge {
  public:
   explicit VoteJudge(std::string name) : name_(std::move(name)) {}
@@ -45,10 +45,13 @@ class VoteJudge {
   Verdict operator()(const State& state, client::TimePoint now) {
     if (const Member* const member = state.find(name_)) {
       seen_ = true;
-      if (member->failure.empty()) failed_since_.reset();
+      // A node that has answered once may recover a large journal without an answer.
+      if (member->failure.empty() && member->level) answered_ = true;
+      if (member->failure.empty() || answered_ || !state.leads()) failed_since_.reset();
       if (!member->votes) {
         std::string text = standby_in_words(state, *member);
-        if (member->failure.empty()) return {Kind::wait, std::move(text)};
+        if (member->failure.empty() || answered_ || !state.leads())
+          return {Kind::wait, std::move(text)};
         if (!failed_since_) failed_since_ = now;
         return {now - *failed_since_ < kUnreachable ? Kind::wait : Kind::failed, std::move(text)};
       }
@@ -80,6 +83,7 @@ class VoteJudge {
  private:
   std::string name_;
   bool seen_ = false;
+  bool answered_ = false;
   std::optional<client::TimePoint> missing_since_;
   std::optional<client::TimePoint> failed_since_;
 };

@@ -26,8 +26,8 @@ struct Verdict {
 using Judge = std::function<Verdict(const State& state, client::TimePoint now)>;
 
 // Waits until `name` is a voter. Fails if it is no longer a member, has not become a member
-// although a leader has been known for kLost, or is a standby without a connection for
-// kUnreachable.
+// although a leader has been known for kLost, or is a standby that has never answered the leader,
+// which is the reporting node, and to which the leader has had no connection for kUnreachable.
 inline constexpr Duration kLost = std::chrono::seconds(10);
 inline constexpr Duration kUnreachable = std::chrono::seconds(60);
 Judge until_votes(std::string name);

@@ -214,17 +214,29 @@ cluster::Wait wait_of(const ClusterOptions& options, const cluster::State& befor
 }
 
 // A transfer is sent once: repeated, it might pass on the leadership of the new leader.
+// `accepted` is true if an answer has said that the change was made, and false if it was found
+// made.
 cluster::Outcome<std::monostate> send_change(const ClusterOptions& options,
-                                             const cluster::Admin& admin, StatusLine& line) {
+                                             const cluster::State& before,
+                                             const cluster::Admin& admin, StatusLine& line,
+                                             bool& accepted) {
   const std::string json = to_line(change_of(options));
   if (options.is("transfer")) return admin.change(options.action, json, cluster::kLongestLook);
   auto sent = cluster::run_change(
       in_duration(options.timeout.value_or(kShortChangeSeconds)), cluster::system_clock(),
-      [&](Duration most) { return admin.change(options.action, json, most); },
+      [&](Duration most) {
+        auto answer = admin.change(options.action, json, most);
+        accepted = std::holds_alternative<std::monostate>(answer);
+        return answer;
+      },
       [&] {
         const auto seen = admin.look(cluster::kLongestLook);
         const auto* const state = std::get_if<cluster::State>(&seen);
-        return state != nullptr && (state->find(*options.name) != nullptr) == options.is("add");
+        if (state == nullptr) return false;
+        const cluster::Member* const member = state->find(*options.name);
+        if (!options.is("add")) return member == nullptr;
+        return before.find(*options.name) == nullptr && member != nullptr &&
+               member->address == *options.address;
       },
       [&](const std::string& text) { line.show(text); });
   line.clear();
@@ -257,7 +269,9 @@ int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
   }
   const auto start = client::Clock::now();
   StatusLine line;
-  const auto changed = send_change(options, admin, line);
+  bool accepted = false;
+  const auto changed =
+      send_change(options, std::get<cluster::State>(before), admin, line, accepted);
   if (const auto* const failure = std::get_if<cluster::Failure>(&changed)) {
     if (failure->code != kExitUnavailable) return cluster_failed(options, *failure);
     // The node may have received the request.
@@ -279,7 +293,7 @@ int change_cluster(const ClusterOptions& options, const cluster::Admin& admin) {
       [&](const std::string& text) { line.show(text); });
   line.clear();
   if (auto* const failure = std::get_if<cluster::Failure>(&result)) {
-    if (options.is("add")) failure->reason += take_back(options, admin);
+    if (options.is("add") && accepted) failure->reason += take_back(options, admin);
     return cluster_failed(options, *failure);
   }
   return options.json ? print_change(true) : print(std::get<std::string>(result) + "\n");
