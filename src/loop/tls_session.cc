@@ -98,11 +98,12 @@ TlsSession::Handshake TlsSession::shake_hands() {
     return Handshake::failed;
   }
   const int result = SSL_do_handshake(ssl);
+  const int error = SSL_get_error(ssl, result);
+  starved_ = error == SSL_ERROR_WANT_READ;
   if (result == 1) {
     established_ = true;
     return Handshake::done;
   }
-  const int error = SSL_get_error(ssl, result);
   const bool goes_on = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
   if (goes_on && (!bounded || BIO_number_read(SSL_get_rbio(ssl)) <= kMostMutualHandshake))
     return error == SSL_ERROR_WANT_READ ? Handshake::reads : Handshake::writes;

@@ -94,7 +94,7 @@ class TlsSession {
   Side side_ = Side::server;
   bool established_ = false;
   bool output_ended_ = false;
-  bool starved_ = false;  // the last read found no complete record
+  bool starved_ = false;  // the last read or step of the handshake found no complete record
   bool broken_ = false;
 };
 

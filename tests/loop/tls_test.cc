@@ -410,6 +410,49 @@ TEST_CASE("a handshake ends in time, and the oldest of too many is closed") {
   CHECK(server.handshakes.pending() == 0);
 }
 
+TEST_CASE("a handshake that has part of a record waits for more") {
+  using Handshake = loop::TlsSession::Handshake;
+  struct Owner final : loop::ChannelOwner {
+    void on_ready(Readiness) override {
+      constexpr int kMostSteps = 100;  // a timer that expires at once may keep the loop in its turn
+      if (++steps > kMostSteps) return channel->pause();
+      step = channel->shake_hands();
+      channel->want(step == Handshake::reads, step == Handshake::writes);
+    }
+    std::unique_ptr<loop::TlsChannel> channel;
+    Handshake step = Handshake::writes;
+    int steps = 0;
+  };
+  const Directory directory;
+  const CertificateFiles files = make_certificate(directory, "a");
+  TlsOptions options;
+  options.certificates = {{files.certificate, files.key}};
+  options.client_ca = files.certificate;
+  options.mutual = true;  // for both sides
+  const auto context = TlsContext::load(options).value();
+  for (const bool is_client : {false, true}) {
+    Loop loop;
+    auto [end, other] = connected_pair();
+    loop::Connection connection(std::move(end));
+    REQUIRE(connection.begin_tls(
+        context, is_client ? loop::TlsSession::Side::client : loop::TlsSession::Side::server));
+    Owner owner;
+    owner.channel = loop::TlsChannel::open(loop, std::move(connection));
+    REQUIRE(owner.channel != nullptr);
+    owner.channel->set_owner(owner);
+    owner.channel->want(!is_client, is_client);
+    if (is_client) REQUIRE(run_until(loop, [&] { return owner.step == Handshake::reads; }));
+    for (const std::string_view part : {"\x16", "\x03"}) {
+      const int before = owner.steps;
+      write_all(other, part);
+      REQUIRE(run_until(loop, [&] { return owner.steps > before; }));
+      run_ticks(loop, 50);
+      REQUIRE(owner.steps == before + 1);
+      CHECK(owner.step == Handshake::reads);
+    }
+  }
+}
+
 TEST_CASE("forget() closes the handshakes of an owner") {
   const Files files;
   Server server(files.options());
