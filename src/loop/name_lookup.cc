@@ -1,6 +1,7 @@
 // The process has one NameThreads, which is never destroyed: a thread may still be in
 // getaddrinfo(3) when the process ends. A thread owns its copy of the name and nothing else; the
-// lookups that wait for it are in a list, from which each removes itself.
+// lookups that wait for it are in a list, from which each removes itself. If none is left, the
+// result is kept for the next lookup.
 #include "loop/name_lookup.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "base/planted.h"
+#include "os/clock.h"
 #include "os/descriptor.h"
 
 namespace tubed::loop {
@@ -85,6 +87,8 @@ class NameThreads {
       return answer(lookup, kept_.at(lookup.name()));
     const auto running = waiting_.find(lookup.name());
     if (running != waiting_.end()) return running->second.push_back(&lookup);
+    forget_old();
+    if (const auto late = late_.extract(lookup.name())) return answer(lookup, late.mapped().result);
     if (waiting_.size() >= NameLookup::kMostNames)
       return answer(lookup, not_resolved(lookup.name(), "too many names are being resolved"));
     try {
@@ -114,17 +118,37 @@ class NameThreads {
     if (TUBED_PLANTED(name_is_resolved_once) && result) kept_.emplace(name, result);
     const auto waiting = waiting_.extract(name);
     for (NameLookup* const lookup : waiting.mapped()) answer(*lookup, result);
+    if (waiting.mapped().empty()) keep(name, result);
   }
 
-  // With the lock, which keeps the lookup alive.
+  // With the lock, as the next two functions.
+  void keep(const std::string& name, const NameLookup::Found& result) {
+    forget_old();
+    if (late_.size() < NameLookup::kMostNames)
+      late_.emplace(name, Late{.result = result, .until = os::monotonic_now() + NameLookup::kKept});
+  }
+
+  void forget_old() {
+    std::erase_if(late_,
+                  [now = os::monotonic_now()](const auto& one) { return one.second.until <= now; });
+  }
+
+  // The lock keeps the lookup alive.
   static void answer(NameLookup& lookup, const NameLookup::Found& result) {
     lookup.found_ = result;
     lookup.wakeup_.wake();
   }
 
+  struct Late {
+    NameLookup::Found result;
+    Time until;
+  };
+
   std::mutex mutex_;
   // The lookups that wait for each thread, by the name that it looks up.
   std::map<std::string, std::vector<NameLookup*>> waiting_;
+  // The results that no lookup waited for, at most kMostNames.
+  std::map<std::string, Late> late_;
   std::map<std::string, NameLookup::Found> kept_;  // with a planted fault
 };
 

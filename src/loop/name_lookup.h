@@ -4,7 +4,8 @@
 // name is looked up by a thread of its own, which a lookup can leave at any time: neither the
 // pool of libuv, which works on files, nor the end of the server waits for it. Lookups of the same
 // name share the thread that is running, so that a name server that is slower than their limit
-// still answers one of them. No result outlives the thread that has found it.
+// still answers one of them. If no lookup waits when the thread has its result, the result is kept
+// for kKept, for the next lookup of the name. Otherwise no result outlives the thread.
 #pragma once
 
 #include <functional>
@@ -29,6 +30,9 @@ class NameLookup {
 
   // The most names that are looked up at a time in the process. Beyond it, a lookup fails.
   static constexpr std::size_t kMostNames = 64;
+  // How long a result is kept that no lookup waits for: longer than the pause after which a node
+  // dials again.
+  static constexpr Duration kKept = std::chrono::seconds(2);
   // The most addresses of a name that are used.
   static constexpr std::size_t kMostAddresses = 16;
 

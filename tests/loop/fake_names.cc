@@ -20,12 +20,24 @@ struct NameTable {
   std::map<std::string, std::vector<std::string>> hosts;
   bool held = false;
   std::size_t begun = 0;
+  std::size_t ended = 0;
 };
 
 NameTable& names() {
   static auto& table = *new NameTable;
   return table;
 }
+
+// The thread that looks up a name ends after it has passed on the result.
+struct EndOfThread {
+  EndOfThread() = default;
+  EndOfThread(const EndOfThread&) = delete;
+  EndOfThread& operator=(const EndOfThread&) = delete;
+  ~EndOfThread() {
+    const std::lock_guard lock(names().mutex);
+    ++names().ended;
+  }
+};
 
 using GetAddrInfo = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
 
@@ -36,6 +48,7 @@ int system_getaddrinfo(const char* node, const char* service, const addrinfo* hi
 }
 
 int fake_getaddrinfo(const std::string& name, const addrinfo* hints, addrinfo** found) {
+  thread_local const EndOfThread end_of_thread;
   NameTable& table = names();
   std::unique_lock lock(table.mutex);
   ++table.begun;
@@ -85,6 +98,11 @@ void FakeNames::release() {
 std::size_t FakeNames::begun() {
   const std::lock_guard lock(names().mutex);
   return names().begun;
+}
+
+std::size_t FakeNames::ended() {
+  const std::lock_guard lock(names().mutex);
+  return names().ended;
 }
 
 }  // namespace tubed::loop_test

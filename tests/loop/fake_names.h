@@ -23,6 +23,8 @@ class FakeNames {
   static void release();
   // Returns how many lookups have begun.
   static std::size_t begun();
+  // Returns how many threads that looked up names have ended.
+  static std::size_t ended();
 };
 
 }  // namespace tubed::loop_test

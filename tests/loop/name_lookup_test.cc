@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "loop/host_connector.h"
+#include "os/clock.h"
 #include "tests/loop/fake_names.h"
 #include "tests/loop/loopback.h"
 
@@ -121,6 +122,53 @@ TEST_CASE("a lookup ends at its limit, and a later one has the answer that comes
   REQUIRE(run_until(loop, [&] { return again.found.has_value(); }));
   CHECK(again.text() == "10.0.0.1 ");
   CHECK(FakeNames::begun() == before + 1);
+}
+
+TEST_CASE("an answer that no lookup waits for is kept for the next lookup of the name") {
+  Loop loop;
+  const FakeNames names;
+  // An answer is not kept for long, and a busy machine may take longer.
+  bool was_kept = false;
+  for (int attempt = 0; attempt < 100 && !was_kept; ++attempt) {
+    FakeNames::set("late.test", {"10.0.0.1"});
+    FakeNames::hold();
+    const std::size_t begun = FakeNames::begun();
+    const std::size_t ended = FakeNames::ended();
+    const Asked impatient(loop, "late.test", 1ms);
+    REQUIRE(run_until(loop, [&] { return impatient.found && FakeNames::begun() == begun + 1; }));
+    FakeNames::release();
+    REQUIRE(run_until(loop, [&] { return FakeNames::ended() == ended + 1; }));
+    FakeNames::set("late.test", {"10.0.0.2"});
+    const Asked next(loop, "late.test");
+    CHECK_FALSE(next.found);  // not within the constructor
+    REQUIRE(run_until(loop, [&] { return next.found.has_value(); }));
+    was_kept = FakeNames::begun() == begun + 1;
+    CHECK(next.text() == (was_kept ? "10.0.0.1 " : "10.0.0.2 "));
+  }
+  CHECK(was_kept);
+  // It is for one lookup.
+  const Asked later(loop, "late.test");
+  REQUIRE(run_until(loop, [&] { return later.found.has_value(); }));
+  CHECK(later.text() == "10.0.0.2 ");
+}
+
+TEST_CASE("an answer that no lookup waits for is not kept for long" * doctest::test_suite("slow")) {
+  Loop loop;
+  const FakeNames names;
+  FakeNames::set("old.test", {"10.0.0.1"});
+  FakeNames::hold();
+  const std::size_t begun = FakeNames::begun();
+  const std::size_t ended = FakeNames::ended();
+  const Asked impatient(loop, "old.test", 1ms);
+  REQUIRE(run_until(loop, [&] { return impatient.found && FakeNames::begun() == begun + 1; }));
+  FakeNames::release();
+  REQUIRE(run_until(loop, [&] { return FakeNames::ended() == ended + 1; }));
+  FakeNames::set("old.test", {"10.0.0.2"});
+  const Time forgotten = os::monotonic_now() + NameLookup::kKept;
+  REQUIRE(run_until(loop, [&] { return os::monotonic_now() >= forgotten; }));
+  const Asked next(loop, "old.test");
+  REQUIRE(run_until(loop, [&] { return next.found.has_value(); }));
+  CHECK(next.text() == "10.0.0.2 ");
 }
 
 TEST_CASE("a lookup that is destroyed delivers nothing, and neither it nor the loop waits") {
