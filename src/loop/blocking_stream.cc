@@ -30,22 +30,25 @@ void BlockingStream::interrupt() {
   [[maybe_unused]] const auto written = ::write(event_.number(), &one, sizeof one);
 }
 
-// Waits for readiness until the timeout.
-Result<void> BlockingStream::wait(short events) const {
+// Waits for readiness. Returns false at the deadline.
+Result<bool> BlockingStream::is_ready_by(Time deadline, short events) const {
   if (!event_) return Error{"no descriptor is free"};
-  const Time deadline = os::monotonic_now() + timeout_;
   for (;;) {
     if (interrupted_) return Error{"stopped"};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - os::monotonic_now());
-    if (left.count() <= 0)
-      return Error{fmt::format("no progress for {} s", whole_seconds(timeout_))};
+    if (left.count() <= 0) return false;
     std::array<pollfd, 2> watched{
         pollfd{.fd = connection_.socket.descriptor(), .events = events, .revents = 0},
         pollfd{.fd = event_.number(), .events = POLLIN, .revents = 0}};
     const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(left.count()));
     if (ready < 0 && errno != EINTR) return Error{"poll: " + os::error_text(errno)};
-    if (ready > 0 && watched[0].revents != 0 && !interrupted_) return {};
+    if (ready > 0 && watched[0].revents != 0 && !interrupted_) return true;
   }
+}
+
+Result<void> BlockingStream::wait(short events) const {
+  if (TRY(is_ready_by(os::monotonic_now() + timeout_, events))) return {};
+  return Error{fmt::format("no progress for {} s", whole_seconds(timeout_))};
 }
 
 Result<void> BlockingStream::connect(const std::string& host, std::uint16_t port) {
@@ -61,12 +64,14 @@ Result<TlsPeer> BlockingStream::secure(std::shared_ptr<const TlsContext> context
   if (!connection_.begin_tls(std::move(context), TlsSession::Side::client))
     return Error{"no memory for TLS"};
   TlsSession& tls = connection_.tls;
+  const Time deadline = os::monotonic_now() + timeout_;
   for (;;) {
     if (interrupted_) return Error{"stopped"};
     const auto step = tls.shake_hands();
     if (step == TlsSession::Handshake::done) return tls.peer();
     if (step == TlsSession::Handshake::failed) return Error{tls.failure()};
-    TRY(wait(step == TlsSession::Handshake::writes ? POLLOUT : POLLIN));
+    const short events = step == TlsSession::Handshake::writes ? POLLOUT : POLLIN;
+    if (!TRY(is_ready_by(deadline, events))) return Error{"the handshake has taken too long"};
   }
 }
 

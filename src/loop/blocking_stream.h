@@ -21,8 +21,8 @@ namespace tubed::loop {
 
 class BlockingStream {
  public:
-  // `timeout`: how long a step may make no progress. If the process has no free descriptor, the
-  // first step fails.
+  // `timeout`: how long a step may make no progress, and how long the whole handshake of TLS may
+  // take. If the process has no free descriptor, the first step fails.
   explicit BlockingStream(Duration timeout);
   // Takes over a connection.
   BlockingStream(Connection connection, Duration timeout);
@@ -42,6 +42,7 @@ class BlockingStream {
 
  private:
   Result<void> wait(short events) const;
+  Result<bool> is_ready_by(Time deadline, short events) const;
   short awaited(short events) const;
 
   const Duration timeout_;

@@ -1,12 +1,14 @@
 // A connection that leaves the loop for a thread, with and without TLS.
 #include "loop/blocking_stream.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 
 #include "loop/signal.h"
 #include "tests/loop/loopback.h"
@@ -106,6 +108,40 @@ TEST_CASE("a blocking stream over TLS is interrupted at once, in its handshake t
     client.join();
     CHECK((error == "stopped" || error.empty()));
   }
+}
+
+TEST_CASE("the time limit of a blocking stream is for the whole handshake of TLS") {
+  loop::ignore_broken_pipes();
+  const Directory directory;
+  const TestAuthority authority(directory, "one");
+  const os::Socket listener = listening();
+  const auto context = mutual(authority, "a");
+  std::atomic<bool> ended = false;
+  std::string error;
+  std::thread client([&] {
+    BlockingStream stream(std::chrono::milliseconds(100));
+    if (stream.connect("127.0.0.1", port_of_listener(listener)))
+      error = stream.secure(context).error().message;
+    ended = true;
+  });
+  loop::Loop loop;
+  os::Socket socket;
+  CHECK(run_until(loop, [&] {
+    if (ended) return true;
+    socket = os::accept_from(listener);
+    return static_cast<bool>(socket);
+  }));
+  // The first bytes of a record of 16 KiB, one at a time.
+  const std::string begin("\x16\x03\x03\x40\x00\x02\x00\x3f\xfc\x03\x03", 11);
+  const std::string bytes = begin + std::string(2'000, 'r');
+  std::size_t sent = 0;
+  CHECK(run_until(loop, [&] {
+    if (sent < bytes.size() && ::send(socket.descriptor(), &bytes[sent], 1, MSG_NOSIGNAL) == 1)
+      ++sent;
+    return ended.load();
+  }));
+  client.join();
+  CHECK(error == "the handshake has taken too long");
 }
 
 TEST_CASE("two sessions between the same ends have different bindings") {
