@@ -70,8 +70,11 @@ class FrameChannel final : public loop::ChannelOwner {
   // The bytes of frames that the kernel has not taken.
   std::size_t unsent() const { return unsent_; }
 
-  // True if the peer will send nothing beyond what has arrived.
-  bool peer_has_ended() const { return peer_has_ended_; }
+  // True if the peer will send nothing beyond what has arrived. The channel may have reported that
+  // to an earlier owner, so it is asked. At most one system call.
+  bool peer_has_ended() const {
+    return peer_has_ended_ || (channel_ != nullptr && channel_->has_ended());
+  }
   // Bytes that were read but not delivered. In on_frame(): bytes after the frame.
   std::size_t read_ahead() const { return end_ - begin_; }
   std::string peer() const { return channel_ == nullptr ? "?" : channel_->peer(); }

@@ -333,6 +333,31 @@ TEST_CASE("new certificates of the same authorities close nothing, and other aut
   REQUIRE(all_connected({&two.a, &two.b}));
 }
 
+TEST_CASE("a caller that has given up when its handshake of TLS ends is not answered") {
+  const Authorities authorities;
+  loop::Loop loop;
+  for (const Purpose purpose : {Purpose::frames, Purpose::fetch}) {
+    for (const bool gives_up : {false, true}) {
+      PeerNode a(loop, 1);
+      a.links->set_tls(tls_of(authorities.one, "a"));
+      a.links->set_members({a.member(), {.id = 2, .address = "x@127.0.0.1:1"}});
+      loop_test::TlsPeerClient caller(loop_test::connect_to(a.links->address()), TLS1_3_VERSION);
+      caller.present(authorities.one.sign("x"));
+      REQUIRE(run_until(loop, [&] { return caller.shake_hands() || caller.failed(); }));
+      REQUIRE_FALSE(caller.failed());
+      // The node has not seen the last part of the handshake.
+      const std::string hello = encode(a.hello(2, purpose));
+      REQUIRE(caller.send(hello) == hello.size());
+      if (gives_up) loop_test::half_close(caller.socket());
+      REQUIRE(run_until(loop, [&] {
+        return caller.receive() || caller.failed() || !caller.input().empty() || !a.hellos.empty();
+      }));
+      CHECK(a.hellos.empty() == gives_up);
+      CHECK(a.fetches.empty() == (gives_up || purpose != Purpose::fetch));
+    }
+  }
+}
+
 TEST_CASE("a handshake of TLS gets no more time and no more bytes than it needs") {
   const Authorities authorities;
   loop::Loop loop;
