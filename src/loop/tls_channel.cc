@@ -126,7 +126,8 @@ void TlsChannel::want(bool readable, bool writable) {
   wants_readable_ = readable;
   wants_writable_ = writable;
   watch(readable || may_find_end(), writable);
-  if ((readable || may_find_end()) && (session_.has_decrypted() || end_follows_)) {
+  const bool has_input = session_.has_decrypted() || end_follows_;
+  if (((readable || may_find_end()) && has_input) || (session_.established() && ended_early_)) {
     if (decrypted_ == nullptr) {
       decrypted_ = std::make_unique<Timer>(loop_, [this] { on_events({.readable = true}); });
     }
@@ -137,8 +138,13 @@ void TlsChannel::want(bool readable, bool writable) {
 }
 
 void TlsChannel::on_events(Readiness ready) {
-  // The socket may end after TLS has ended; only the first end is reported.
-  if (ready.half_closed) ready.half_closed = !std::exchange(end_reported_, true);
+  if (session_.established()) {
+    // The socket may end after TLS has ended; only the first end is reported.
+    ready.half_closed |= std::exchange(ended_early_, false);
+    if (ready.half_closed) ready.half_closed = !std::exchange(end_reported_, true);
+  } else {
+    ended_early_ |= ready.half_closed;
+  }
   // The reason of the other end may have arrived before the loss of the connection.
   if (ready.broken && session_.established()) static_cast<void>(session_.peek());
   if (ready.readable && !wants_readable_) {

@@ -62,8 +62,9 @@ class TlsChannel final : public PolledSocket {
   TlsSession session_;                // destroyed before the socket
   std::unique_ptr<Timer> decrypted_;  // reports readiness that the kernel does not; made on demand
   bool end_follows_ = false;          // of the stream or the connection; not reported by the kernel
-  bool end_reported_ = false;
-  bool data_follows_ = false;  // a record of data precedes the end, if the end has arrived
+  bool end_reported_ = false;         // after the handshake
+  bool ended_early_ = false;          // half-closed during the handshake; to be reported after it
+  bool data_follows_ = false;         // a record of data precedes the end, if the end has arrived
   bool wants_readable_ = false;
   bool wants_writable_ = false;
 };

@@ -264,6 +264,27 @@ TEST_CASE("a client can end its side with or without close_notify") {
   }
 }
 
+TEST_CASE("a half-close that arrives with the end of the handshake is reported after it") {
+  const Files files;
+  for (const bool reads : {false, true}) {
+    for (const std::string_view words : {"", "last words"}) {
+      Server server(files.options());
+      server.reads = reads;
+      TlsPeerClient client = server.connect();
+      REQUIRE(run_until(server.loop, [&] { return client.shake_hands(); }));
+      REQUIRE(server.channel == nullptr);
+      CHECK(client.send(words) == words.size());
+      half_close(client.socket());
+      REQUIRE(run_until(server.loop, [&] { return server.half_closed; }));
+      REQUIRE(run_until(server.loop, [&] { return server.ended || !reads; }));
+      CHECK(server.input == (reads ? words : ""));
+      const int reports = server.reports;
+      run_ticks(server.loop, 20);
+      CHECK(server.reports == reports);
+    }
+  }
+}
+
 TEST_CASE("the end of the output and of the connection are announced") {
   const Files files;
   Server server(files.options());
