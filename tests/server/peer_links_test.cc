@@ -515,7 +515,7 @@ TEST_CASE("a node of a cluster from which this one was recovered is superseded")
   const RawNode b(loop);
   a.links->set_members({a.member(), b.member()});
   a.links->set_former_clusters({0xf0, 0xf1});
-  for (const std::uint64_t former : {0xf0, 0xf1}) {
+  for (const std::uint64_t former : {0xf0U, 0xf1U}) {
     Hello hello = a.hello(2);
     hello.cluster = former;
     hello.name = "another";  // the recovered node may have another name
