@@ -59,6 +59,8 @@ TEST_CASE("blocking streams carry bytes both ways over TLS, and both ends have t
   loop::ignore_broken_pipes();
   const Directory directory;
   const TestAuthority authority(directory, "one");
+  const auto of_client = mutual(authority, "a");
+  const auto of_server = mutual(authority, "b");
   const os::Socket listener = listening();
   const std::string bytes(3'000'000, 'x');
   std::string client_binding;
@@ -67,13 +69,13 @@ TEST_CASE("blocking streams carry bytes both ways over TLS, and both ends have t
   std::thread client([&] {
     BlockingStream stream(kLong);
     if (!stream.connect("127.0.0.1", port_of_listener(listener))) return;
-    const auto peer = stream.secure(mutual(authority, "a"));
+    const auto peer = stream.secure(of_client);
     if (!peer) return;
     client_binding = peer->binding;
     complete = stream.write(bytes).ok() && stream.read(answer).ok() &&
                peer->names == std::vector<std::string>{"DNS:b"};
   });
-  Connection connection = accepted(listener, mutual(authority, "b"));
+  Connection connection = accepted(listener, of_server);
   const loop::TlsPeer peer = connection.tls.peer();
   BlockingStream stream(std::move(connection), kLong);
   std::string got(bytes.size(), '\0');
@@ -92,18 +94,20 @@ TEST_CASE("a blocking stream over TLS is interrupted at once, in its handshake t
   loop::ignore_broken_pipes();
   const Directory directory;
   const TestAuthority authority(directory, "one");
+  const auto of_client = mutual(authority, "a");
+  const auto of_server = mutual(authority, "b");
   const os::Socket listener = listening();
   for (const bool in_handshake : {false, true}) {
     BlockingStream stream(kLong);
     std::string error;
     std::thread client([&] {
       if (!stream.connect("127.0.0.1", port_of_listener(listener))) return;
-      const auto peer = stream.secure(mutual(authority, "a"));
+      const auto peer = stream.secure(of_client);
       char byte = 0;
       error = peer ? stream.read(std::span(&byte, 1)).error().message : peer.error().message;
     });
     Connection connection;
-    if (!in_handshake) connection = accepted(listener, mutual(authority, "b"));
+    if (!in_handshake) connection = accepted(listener, of_server);
     stream.interrupt();
     client.join();
     CHECK((error == "stopped" || error.empty()));
