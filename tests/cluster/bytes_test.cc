@@ -163,7 +163,7 @@ TEST_CASE("control frames of another version, with unknown values or long texts 
   CHECK_FALSE(decode_hello(with_byte(hello, kValue + 3, 1)));
   const std::string welcome = encode(Welcome{});
   CHECK_FALSE(decode_welcome(with_byte(welcome, kValue, 0)));
-  CHECK_FALSE(decode_welcome(with_byte(welcome, kValue, 8)));
+  CHECK_FALSE(decode_welcome(with_byte(welcome, kValue, 9)));
   const std::string longest(kMostControlText, 'x');
   CHECK(decode_request(encode(Request{.path = longest, .body = longest})));
   CHECK_FALSE(decode_request(encode(Request{.path = longest + "x", .body = ""})));
