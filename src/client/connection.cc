@@ -44,7 +44,7 @@ Result<Connection> Connection::open(const Target& server, Duration timeout) {
     errors.push_back(std::move(connection).error());
   }
   // So that nothing_listens(), which reads the end, is true if it is true of all.
-  std::ranges::stable_partition(errors, nothing_listens);
+  std::stable_partition(errors.begin(), errors.end(), nothing_listens);
   std::string text;
   for (const Error& error : errors) {
     if (!text.empty()) text += "; ";
