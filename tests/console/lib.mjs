@@ -284,13 +284,16 @@ export async function taskEnd(page, how) {
   return card.locator(".task-count").textContent();
 }
 
-// Returns the findings of axe-core. It runs through the protocol of the developer tools, which the
+// Returns the findings of axe-core, once no transition is under way: in one, a colour is neither the
+// former nor the next. It runs through the protocol of the developer tools, which the
 // policy of the page does not restrict.
 export async function axe(page) {
   const session = await page.context().newCDPSession(page);
   const evaluate = (expression) => session.send("Runtime.evaluate",
     { expression, awaitPromise: true, returnByValue: true });
   await evaluate(kAxe);
+  await evaluate(`Promise.allSettled(document.getAnimations()
+    .filter((one) => one instanceof CSSTransition).map((one) => one.finished))`);
   const { result, exceptionDetails } = await evaluate(`axe.run(document, { resultTypes: ["violations"] })
     .then(({ violations }) => violations.map(({ impact, id, nodes }) =>
       impact + " " + id + ": " + nodes.slice(0, 3).map(({ target, failureSummary }) =>
