@@ -680,6 +680,7 @@ test("back from a job, the list has its place, its rows, its order and its searc
   assert.equal(await auto.textContent(), "Auto: off above 1,000 rows");
   assert(await page.isDisabled(action("auto")));
   await page.click("th[data-column=id] button");
+  await becomes("the jobs", count, "1,100 of 1,300 jobs loaded; sorted: all");
   await page.evaluate(() => scrollTo(0, 20_000));
   const seen = () => page.evaluate(() => {
     const head = document.querySelector("#table-jobs th").getBoundingClientRect().bottom;
