@@ -2,8 +2,8 @@
 //
 // The directory of the recovered node has a file with the identities of the clusters from which it
 // was recovered. The node answers a node of such a cluster that it is superseded. That node marks
-// its directory, ends, and does not start on it again: a majority of the former cluster could
-// otherwise serve beside the new one. docs/internals/cluster-protocol.md
+// its directory, ends, and does not start on it again: otherwise a majority of the former
+// cluster could serve at the same time as the new cluster. docs/internals/cluster-protocol.md
 //
 // Errors are one line with the file. Blocking.
 #pragma once

@@ -61,7 +61,7 @@ class PeerAcceptor final : public loop::ListenerOwner {
   std::string address() const { return os::local_address(listener_.socket()); }
   // Returns the number of connections whose handshake is not complete.
   std::size_t pending() const { return pending_.size(); }
-  // What the owner's security() returns has changed: closes these connections.
+  // The owner's security() has changed: closes these connections.
   void security_changed();
 
  private:

@@ -39,7 +39,7 @@ namespace tubed::node {
 
 using NodeTls = std::shared_ptr<const loop::TlsContext>;  // null: without TLS
 
-// What a node has to show another, and asks of it.
+// The secrets and certificates of a node, for its connections to other nodes.
 struct PeerSecurity {
   PeerSecurity() = default;
   PeerSecurity(ClusterSecrets known, NodeTls context = nullptr)  // NOLINT: as secrets alone

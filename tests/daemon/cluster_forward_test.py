@@ -190,7 +190,7 @@ class Forward(ClusterTest):
         cluster = self.cluster_of(settings={"cluster__clients": "refuse"})
         for node in cluster.followers():
             self.assertEqual(node.connect().rest(), b"")
-        # tubectl goes on to the node that serves.
+        # tubectl tries each address until a node serves it.
         leader = cluster.leader()
         addresses = [node.client_address for node in (*cluster.followers(), leader)]
         shown = subprocess.run(

@@ -334,8 +334,8 @@ class Failures(WatchTest):
                 line = daemon.wait_for_line(" warning cannot watch files ")
                 for part in ("setting=tls.watch", f"directory={directory}", reason):
                     self.assertIn(part, line.replace('"', ""))
-                # The server looks at the files once after it was told to watch them: a change just
-                # then is noticed all the same, and is a reload, too.
+                # The server reads the files again soon after it begins to watch them. It notices a
+                # change until then, and reloads.
                 self.put_pair(directory, self.issue("two"))
                 self.reload(daemon)
                 until("the new certificate",
