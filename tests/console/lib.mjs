@@ -26,7 +26,7 @@ const kArguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-qu
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 export const { values: options, positionals } = parseArgs({ allowPositionals: true,
-  options: { only: { type: "string" }, out: { type: "string" } } });
+  options: { only: { type: "string" }, out: { type: "string" }, slow: { type: "boolean" } } });
 
 // --- waiting, and asking the server
 
@@ -184,6 +184,7 @@ export async function newPage({ context: given, ...contextOptions } = {}) {
   const page = await context.newPage();
   shownPage = page;
   page.setDefaultTimeout(kSeconds * 1000);
+  if (options.slow) await slowDown(page);
   page.problems = [];
   watch(page);
   await page.exposeBinding("reportViolation", (_, text) => {
@@ -194,6 +195,17 @@ export async function newPage({ context: given, ...contextOptions } = {}) {
       `${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
   });
   return page;
+}
+
+// With --slow, the page behaves as on a busy machine: its scripts and the answers of the API take
+// longer. A test that reads the page too early then fails each time.
+async function slowDown(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
+  await page.route("**/api/v1/**", async (route) => {
+    if (!route.request().url().includes("/events")) await new Promise((resolve) => setTimeout(resolve, 300));
+    await route.continue().catch(() => {});
+  });
 }
 
 function watch(page) {

@@ -193,8 +193,10 @@ class Run {
   async #valueOf(label) {
     const element = await find(this.page, "value", label);
     const value = await element.evaluate((each, heading) => {
-      const text = each.textContent.trim();
-      return each.matches("dd, td") ? text : text.slice(heading.length).trim();
+      if (each.matches("dd, td")) return each.textContent.trim();
+      const panel = each.cloneNode(true);
+      for (const button of panel.querySelectorAll("button")) button.remove();
+      return panel.textContent.trim().slice(heading.length).trim();
     }, label);
     return ["–", "…", "Loading."].includes(value) ? "" : value;
   }
