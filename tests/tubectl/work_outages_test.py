@@ -12,7 +12,7 @@ import unittest
 
 from programs import DONE, SECONDS, UNAVAILABLE, ScriptedServer, until
 from harness import preloaded  # noqa: E402  programs.py has added its folder to the path
-from work_tests import SHORT_TTR, WorkTest, is_alive, is_pending
+from work_tests import WorkTest, is_alive, is_pending
 
 
 class Reports(WorkTest):
@@ -86,7 +86,7 @@ class Outages(WorkTest):
     def test_a_command_goes_on_without_its_server(self):
         for name in self.both():
             address, kill = self.start_server(name)
-            job = self.client(address).put(b"x", ttr=SHORT_TTR)
+            job = self.client(address).put(b"x", ttr=60)
             gate = self.path("gate")
             process = self.start_work(
                 address, "--", "sh", "-c",

@@ -17,9 +17,6 @@ from programs import DONE, SECONDS, TUBECTL, UNAVAILABLE, USAGE, until
 from work_tests import SHORT_TTR, WorkTest, is_alive, is_pending
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
-# In seconds, the TTR of a job that expires while its tubectl is stopped. On a busy machine,
-# starting the command takes part of it.
-UNTOUCHED_TTR = 5
 
 
 class Jobs(WorkTest):
@@ -261,18 +258,39 @@ class Failures(WorkTest):
 
 
 class Touches(WorkTest):
+    def lose(self, process, client, clock, job):
+        """Stops the process, and lets the TTR of its job end. `client` then holds the job."""
+        os.kill(process.pid, signal.SIGSTOP)
+        client.stats()  # after the last touch
+        clock.advance(2 * SHORT_TTR)
+        self.assertEqual(client.reserve(), (job, b"x"))
+
     def test_a_slow_command_keeps_its_job(self):
+        server, clock = self.tubed_on_standing_clock()
+        client = self.client(server)
+        job = client.put(b"x", ttr=SHORT_TTR)
+        gate = self.path("gate")
+        process = self.start_work(server, "--count", 1, "--", "sh", "-c",
+                                  f"while ! [ -e {gate} ]; do sleep 0.01; done")
+        for _ in range(4):
+            touches = client.stats()["cmd-touch"]
+            until("a touch", lambda last=touches: client.stats()["cmd-touch"] > last)
+            clock.advance(SHORT_TTR - 1)
+        stats = client.stats(f"stats-job {job}")
+        self.assertEqual((stats["state"], stats["timeouts"], stats["reserves"]),
+                         ("reserved", 0, 1))
+        gate.touch()
+        self.assertEqual(self.wait_for_end(process), (DONE, ""))
+        self.assertIsNone(self.state_of(client, job))
+
+    def test_a_slow_command_touches_its_job_on_each_server(self):
         for server in self.servers():
             client = self.client(server)
-            job = client.put(b"x", ttr=SHORT_TTR)
+            job = client.put(b"x", ttr=30)
             gate = self.path("gate")
             process = self.start_work(server, "--count", 1, "--", "sh", "-c",
                                       f"while ! [ -e {gate} ]; do sleep 0.01; done")
-            # A touch is due after each third of the TTR, so four touches take longer than the TTR.
-            until("four touches", lambda client=client: client.stats()["cmd-touch"] >= 4)
-            stats = client.stats(f"stats-job {job}")
-            self.assertEqual((stats["state"], stats["timeouts"], stats["reserves"]),
-                             ("reserved", 0, 1))
+            until("a touch", lambda client=client: client.stats()["cmd-touch"] > 0)
             gate.touch()
             self.assertEqual(self.wait_for_end(process), (DONE, ""))
             self.assertIsNone(self.state_of(client, job))
@@ -280,12 +298,13 @@ class Touches(WorkTest):
 
     def test_a_job_that_is_lost_before_its_command_starts(self):
         """The job was sent to a tubectl that was stopped for longer than its TTR."""
-        server = self.tubed()
+        server, clock = self.tubed_on_standing_clock()
         client = self.client(server)
         process = self.start_work(server, "--", "touch", self.path("begun"))
         until("it to wait", lambda: client.stats()["current-waiting"] == 1)
         os.kill(process.pid, signal.SIGSTOP)
-        job = client.put(b"x", ttr=10)
+        job = client.put(b"x", ttr=SHORT_TTR)
+        clock.advance(2 * SHORT_TTR)
         self.assertEqual(client.reserve(), (job, b"x"))
         # The job is ready now, and remains so.
         self.assertEqual(client.ask("pause-tube default 1000"), "PAUSED")
@@ -298,13 +317,12 @@ class Touches(WorkTest):
         self.assertEqual(self.wait_for_end(process), (DONE, ""))
 
     def test_who_has_lost_its_job_is_ended(self):
-        server = self.tubed()
+        server, clock = self.tubed_on_standing_clock()
         client = self.client(server)
-        job = client.put(b"x", ttr=UNTOUCHED_TTR)
+        job = client.put(b"x", ttr=SHORT_TTR)
         process = self.start_work(server, "--count", 1, "--", *self.sleeper())
         pid = self.wait_for_pid("pid")
-        os.kill(process.pid, signal.SIGSTOP)  # to prevent touches
-        self.assertEqual(client.reserve(), (job, b"x"))
+        self.lose(process, client, clock, job)
         self.assertEqual(client.ask(f"delete {job}"), "DELETED")
         os.kill(process.pid, signal.SIGCONT)
         code, errors = self.wait_for_end(process)
@@ -315,16 +333,15 @@ class Touches(WorkTest):
         self.path("pid").unlink()
 
     def test_a_job_that_was_lost_while_nobody_looked(self):
-        server = self.tubed()
+        server, clock = self.tubed_on_standing_clock()
         client = self.client(server)
-        job = client.put(b"x", ttr=UNTOUCHED_TTR)
+        job = client.put(b"x", ttr=SHORT_TTR)
         gate = self.path("gate")
         process = self.start_work(
             server, "--count", 1, "--", "sh", "-c",
             f"echo $$ > {self.path('pid')}; while ! [ -e {gate} ]; do sleep 0.01; done")
         pid = self.wait_for_pid("pid")
-        os.kill(process.pid, signal.SIGSTOP)
-        self.assertEqual(client.reserve(), (job, b"x"))
+        self.lose(process, client, clock, job)
         gate.touch()
         until("the command to end", lambda: not is_alive(pid))
         os.kill(process.pid, signal.SIGCONT)
