@@ -38,7 +38,6 @@ constexpr int kUsageError = 2;
 constexpr const char* kUsage =
     "usage: tubed-generate-docs --write ROOT     write the generated pages\n"
     "       tubed-generate-docs --check ROOT     name those that are stale, and exit 1\n"
-    "       tubed-generate-docs --fuzz-dictionary\n"
     "       tubed-generate-docs --openapi-json   print the description of the HTTP API as JSON\n";
 
 struct Page {
@@ -117,6 +116,7 @@ std::optional<std::vector<Page>> pages_of(const fs::path& root) {
       {"packaging/completions/tubed.bash", docs::bash_completion()},
       {"packaging/completions/_tubed", docs::zsh_completion()},
       {"packaging/completions/_tubectl", tubed::docs::tubectl_zsh_completion()},
+      {"tests/fuzz/fuzz_conversation.dict", docs::fuzz_dictionary()},
   };
   for (const Part& part : parts()) {
     auto page = page_with(root, part);
@@ -172,10 +172,6 @@ int write(const fs::path& root) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + 1, argv + argc);
-  if (arguments.size() == 1 && arguments[0] == "--fuzz-dictionary") {
-    std::fputs(docs::fuzz_dictionary().c_str(), stdout);
-    return 0;
-  }
   if (arguments.size() == 1 && arguments[0] == "--openapi-json") {
     std::fputs(docs::openapi_json().c_str(), stdout);
     return 0;
