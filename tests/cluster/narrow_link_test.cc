@@ -5,6 +5,7 @@
 
 #include "cluster/levels.h"
 #include "tests/cluster/world.h"
+#include "tests/share.h"
 
 namespace tubed::cluster_test {
 
@@ -32,7 +33,8 @@ Nature producers(std::size_t clients, std::uint32_t body_bytes, std::uint64_t up
 
 }  // namespace
 
-TEST_CASE("before level 3, load on a narrow link keeps signs of life from the followers") {
+TEST_CASE("before level 3, load on a narrow link keeps signs of life from the followers" *
+          doctest::skip(kOneIn > 1)) {
   Nature nature = producers(1, 8 << 20, 100 * kMbit);
   nature.levels = {2, 2, 2};
   nature.machine.founding_level = 2;
@@ -52,6 +54,7 @@ TEST_CASE("load on a narrow link slows puts down, and brings about no election")
   for (const Row& row :
        {Row{1, 8 << 20, 100, 300ms}, Row{8, 1 << 20, 100, 300ms}, Row{16, 256 << 10, 100, 300ms},
         Row{30, 64'000, 20, 300ms}, Row{4, 8 << 20, 100, 1s}}) {
+    if (kOneIn > 1 && row.mbit > 20) continue;  // a sanitizer makes each byte dear
     Nature nature = producers(row.clients, row.body_bytes, row.mbit * kMbit);
     nature.machine.founding_level = cluster::kFeatureLevel;
     nature.machine.election_timeout = row.timeout;
