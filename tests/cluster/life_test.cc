@@ -9,6 +9,7 @@
 
 #include "tests/cluster/world.h"
 #include "tests/journal/crashes.h"
+#include "tests/share.h"
 
 namespace tubed::cluster_test {
 
@@ -49,8 +50,9 @@ TEST_CASE("a cluster keeps its promises, whatever fails") {
 
 TEST_CASE(
     "a voter that has lost its disks is not invited back, even if it has just become a voter") {
+  constexpr std::uint64_t kSeeds = kOneIn > 1 ? 5 : 20;
   LifeCounts counts;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Nature nature;
     nature.seed = seed;
     nature.wipes = 5;
@@ -60,26 +62,28 @@ TEST_CASE(
     if (world.live()) FAIL(world.story());
     counts += world.counts();
   }
-  CHECK(counts.wipes > 40);
-  CHECK(counts.joins > 20);
+  CHECK(counts.wipes > 2 * kSeeds);
+  CHECK(counts.joins > kSeeds);
 }
 
 TEST_CASE("forged frames change nothing, whatever fails") {
+  constexpr std::uint64_t kSeeds = kOneIn > 1 ? 4 : 10;
   LifeCounts counts;
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Nature nature = some_nature(seed);
     nature.forgeries = 300;
     World world(nature);
     if (world.live()) FAIL(world.story());
     counts += world.counts();
   }
-  CHECK(counts.forgeries > 1000);
-  CHECK(counts.committed > 1000);
+  CHECK(counts.forgeries > 100 * kSeeds);
+  CHECK(counts.committed > 100 * kSeeds);
 }
 
 TEST_CASE("a rolling upgrade under faults raises the level, never too early, and it never falls") {
+  constexpr std::uint64_t kSeeds = kOneIn > 1 ? 4 : 20;
   LifeCounts counts;
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Nature nature = some_nature(seed);
     nature.levels.assign(nature.nodes, 1);
     nature.upgrades.clear();
@@ -94,7 +98,7 @@ TEST_CASE("a rolling upgrade under faults raises the level, never too early, and
     if (world.live()) FAIL(world.story());
     counts += world.counts();
   }
-  CHECK(counts.rises >= 20);
+  CHECK(counts.rises >= kSeeds);
 }
 
 }  // namespace tubed::cluster_test
