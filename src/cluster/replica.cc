@@ -177,10 +177,11 @@ std::string Replica::unreadable(Index index, std::string_view entry) const {
 
 // An entry of this level is applied next.
 bool Replica::take_level(Level level) {
-  if (level <= node_.level()) return true;
+  const Level former = node_.level();
+  if (level <= former) return true;
   raises_ = 0;
   if (!node_.raise_level(level)) return false;
-  host_.level_risen(level);
+  host_.level_risen(former, level);
   return true;
 }
 

@@ -52,7 +52,7 @@ class ReplicaHost {
   // Leadership was lost. Gated replies must not be sent, and the node must be started again.
   virtual void start_again() = 0;
   // The level in use has risen. It is already stored.
-  virtual void level_risen(Level /*level*/) {}
+  virtual void level_risen(Level /*from*/, Level /*to*/) {}
   // The replica differs from the cluster or cannot continue. One line.
   virtual void replica_failed(const std::string& reason) = 0;
 

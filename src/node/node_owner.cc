@@ -108,9 +108,12 @@ void NodeOwner::replica_failed(const std::string& reason) {
   host_.node_failed(os::kExitJournalFailed);
 }
 
-void NodeOwner::level_risen(cluster::Level level) {
-  log_.info("the feature level of the cluster has risen",
-            {{"level", std::uint64_t{level}}, {"allows", cluster::what_level_allows(level)}});
+void NodeOwner::level_risen(cluster::Level from, cluster::Level to) {
+  for (std::uint32_t level = from + 1U; level <= to; ++level) {
+    log_.info("the feature level of the cluster has risen",
+              {{"level", std::uint64_t{level}},
+               {"allows", cluster::what_level_allows(static_cast<cluster::Level>(level))}});
+  }
   host_.level_risen();
 }
 

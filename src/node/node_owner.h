@@ -108,7 +108,7 @@ class NodeOwner final : private cluster::NodeHost,
   Time wall() const override;
   void begin_serving() override { host_.begin_serving(); }
   void start_again() override { host_.leadership_lost(); }
-  void level_risen(cluster::Level level) override;
+  void level_risen(cluster::Level from, cluster::Level to) override;
   void replica_failed(const std::string& reason) override;
   // JournalOwnerHost.
   void flush_requested() override { host_.begin_tick(); }

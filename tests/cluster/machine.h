@@ -194,7 +194,9 @@ class Machine final : public cluster::NodeHost,
   void appends_were_slow(NodeId /*follower*/, std::uint64_t count, Duration longest) override {
     slow_appends_ += longest > options_.election_timeout / 2 ? count : 0;
   }
-  void level_risen(cluster::Level level) override { world_.level_risen(id_, level); }
+  void level_risen(cluster::Level /*from*/, cluster::Level to) override {
+    world_.level_risen(id_, to);
+  }
   void node_failed(const std::string& reason) override { failed(reason); }
   void raft_log_full(bool full, const std::string& reason) override;
   void begin_serving() override;
