@@ -133,6 +133,48 @@ class Status(ClusterTest):
         self.assertIn(b"\x1b[33mwarning:\x1b[0m no leader", shown)
 
 
+class UpgradeCheck(ClusterTest):
+    def test_a_node_may_be_restarted(self):
+        node = self.node()
+        for number, level in enumerate((1, 5, 1)):
+            node.state["members"][number]["level"] = level
+        self.assertEqual(self.done(node, "cluster", "upgrade-check"), (
+            "feature level 1, leader a\n"
+            "name  role    behind  silent  level\n"
+            "a     leader       0       -      1\n"
+            "b     voter        0   10 ms      5\n"
+            "c     voter        0   10 ms      1\n"
+            "the level stays 1: a knows no higher level than 1; c knows no higher level than 1\n"
+            "to be upgraded: c, then the leader, a, last\n"
+            "c may be restarted now\n"))
+        facts = json.loads(self.done(node, "cluster", "upgrade-check", "--json"))
+        self.assertEqual((facts["may_restart"], facts["reasons"], facts["next"], facts["order"]),
+                         (True, [], "c", ["c", "a"]))
+        self.assertEqual({request[:2] for request in node.requests}, {("GET", "/cluster")})
+
+    def test_no_node_may_be_restarted(self):
+        node = self.node()
+        node.state["members"][1] |= {"silent_ms": 65000, "failure": "Connection refused"}
+        why = ("cluster upgrade-check: no node may be restarted now: b has been silent for 1 min: "
+               "Connection refused; 2 of 3 voters are ready, and one more failure stops the cluster")
+        code, output, errors = self.run_on(node, "cluster", "upgrade-check")
+        self.assertEqual((code, errors), (FAILURE, f"tubectl: {why}\n"))
+        self.assertIn("the level stays 1: b has been silent for 1 min: Connection refused\n", output)
+        self.assertNotIn("may be restarted", output)
+        code, output, errors = self.run_on(node, "cluster", "upgrade-check", "--json")
+        self.assertEqual((code, errors), (FAILURE, f"tubectl: {why}\n"))
+        facts = json.loads(output)
+        self.assertEqual((facts["may_restart"], facts["next"]), (False, None))
+        self.assertEqual("; ".join(facts["reasons"]), why.split(": ", 2)[2])
+
+    def test_a_node_that_does_not_lead(self):
+        node = self.node(name="b", role="follower", lease_ms=None)
+        code, output, errors = self.run_on(node, "cluster", "upgrade-check")
+        self.assertEqual(code, FAILURE)
+        self.assertIn("only the leader, a, knows how far the members are: run it there", errors)
+        self.assertIn("c     voter", output)
+
+
 class Mistakes(ClusterTest):
     def test_words(self):
         node = self.node()
@@ -149,7 +191,11 @@ class Mistakes(ClusterTest):
                                                "transfer"),
                 (("remove", "b", "--watch"), "--watch is for status"),
                 (("secret", "b"), "there is an argument too many: b"),
-                (("secret", "--watch"), "--watch is for status")):
+                (("secret", "--watch"), "--watch is for status"),
+                (("upgrade-check", "b"), "there is an argument too many: b"),
+                (("upgrade-check", "--watch"), "--watch is for status"),
+                (("upgrade-check", "--timeout", "1"), "--no-wait and --timeout are for add, remove "
+                                                      "and transfer")):
             with self.subTest(words=words):
                 self.assertEqual(self.failed(USAGE, node, "cluster", *words),
                                  f"{reason}; try tubectl cluster --help")
@@ -203,7 +249,7 @@ class Answers(ClusterTest):
     """Answers of all kinds, and no answer."""
 
     CALLS = (("cluster", "status"), ("cluster", "status", "--json"), ("cluster", "remove", "b"),
-             ("wait-cluster",))
+             ("cluster", "upgrade-check"), ("wait-cluster",))
 
     def test_nothing_listens(self):
         node = self.node()

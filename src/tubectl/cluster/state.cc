@@ -51,27 +51,6 @@ std::optional<Member> member_of(const Json& value) {
   return member;
 }
 
-std::string_view role_of(const Member& member) {
-  if (member.leads) return "leader";
-  return member.votes ? "voter" : "standby";
-}
-
-// The reporting node is never silent to itself.
-bool is_silent(const Member& member) {
-  return !member.is_self && member.silence && *member.silence >= kSilent;
-}
-
-std::string silence_in_words(const Member& member) {
-  std::string text =
-      fmt::format("{} has been silent for {}", member.name, in_words(*member.silence));
-  if (!member.failure.empty()) text += ": " + member.failure;
-  return text;
-}
-
-std::string entries(std::uint64_t number) {
-  return number == 1 ? "1 entry" : fmt::format("{} entries", number);
-}
-
 // A healthy number of voters is odd, and at least three.
 std::optional<std::string> voters_in_words(const State& state) {
   const auto voters = std::ranges::count_if(state.members, &Member::votes);
@@ -105,10 +84,30 @@ std::optional<std::string> standstill(const State& state, const Member& member, 
   const auto behind = state.behind(member);
   if (!behind || *behind == 0) return std::nullopt;
   return fmt::format("the standby {} has not advanced for {}: it lacks {}, or fetches the state",
-                     member.name, in_words(between), entries(*behind));
+                     member.name, in_words(between), entries_in_words(*behind));
 }
 
 }  // namespace
+
+std::string_view role_of(const Member& member) {
+  if (member.leads) return "leader";
+  return member.votes ? "voter" : "standby";
+}
+
+bool is_silent(const Member& member) {
+  return !member.is_self && member.silence && *member.silence >= kSilent;
+}
+
+std::string silence_in_words(const Member& member) {
+  std::string text =
+      fmt::format("{} has been silent for {}", member.name, in_words(*member.silence));
+  if (!member.failure.empty()) text += ": " + member.failure;
+  return text;
+}
+
+std::string entries_in_words(std::uint64_t number) {
+  return number == 1 ? "1 entry" : fmt::format("{} entries", number);
+}
 
 const Member* State::find(std::string_view member) const {
   const auto found = std::ranges::find(members, member, &Member::name);
@@ -240,7 +239,7 @@ std::vector<std::string> shortcomings(const State& state) {
     if (!is_heard || !behind) {
       texts.push_back(fmt::format("{} has not answered", member.name));
     } else if (*behind > kFarBehind) {
-      texts.push_back(fmt::format("{} lacks {}", member.name, entries(*behind)));
+      texts.push_back(fmt::format("{} lacks {}", member.name, entries_in_words(*behind)));
     } else if (state.has_final_members() && state.lacks_change(member)) {
       texts.push_back(fmt::format("{} lacks the newest change of the members", member.name));
     }

@@ -64,6 +64,14 @@ struct State {
 // Ignores unknown keys. Fails if the document is not the state of a cluster.
 Result<State> read_state(std::string_view document);
 
+// The reporting node is never silent to itself.
+bool is_silent(const Member& member);
+// "leader", "voter" or "standby".
+std::string_view role_of(const Member& member);
+// "b has been silent for 2.5 s", and the reason if it is known. Precondition: is_silent().
+std::string silence_in_words(const Member& member);
+// "1 entry" or "7 entries".
+std::string entries_in_words(std::uint64_t number);
 // "12 ms", "2.5 s" or "1 h".
 std::string in_words(Milliseconds time);
 // A line about the cluster and this node, and a table of the members.

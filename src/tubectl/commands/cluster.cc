@@ -1,9 +1,9 @@
 // tubectl cluster: shows a node's cluster, and changes its members and its leader.
 //
-// secret contacts no node. Every other action except status reads the state of the cluster first: a
-// wrong address is reported before anything changes. It then sends the change, which the leader
-// accepts or refuses, and polls until it has taken effect. kActionRows lists the words that each
-// action takes.
+// secret contacts no node, and status and upgrade-check only read. Every other action reads the
+// state of the cluster first: a wrong address is reported before anything changes. It then sends
+// the change, which the leader accepts or refuses, and polls until it has taken effect. kActionRows
+// lists the words that each action takes.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "client/address.h"
@@ -19,6 +20,7 @@
 #include "text/numbers.h"
 #include "tubectl/cluster/admin.h"
 #include "tubectl/cluster/state.h"
+#include "tubectl/cluster/upgrade.h"
 #include "tubectl/cluster/wait.h"
 #include "tubectl/commands/command.h"
 #include "tubectl/commands/table.h"
@@ -40,19 +42,24 @@ where HOST is numeric or a name that the nodes resolve each time they connect;
 the default port is 11302. remove waits until NAME is no member. Both wait for a leader, and for an earlier change. transfer waits until
 NAME, or another node, leads. Each node of the cluster can be asked. secret prints
 a new secret, a line for the file that cluster.secret_file of all nodes names.
+upgrade-check prints what keeps the feature level from rising, and which node to
+upgrade next; the leader is the last. The exit code is 0 if a node may be
+restarted now, and 1, with the reasons, if that or one more failure would stop
+the cluster. Only the leader knows, so run it there.
 
 examples:
   tubectl cluster status
   tubectl cluster status --json
   tubectl cluster status --watch
   tubectl cluster add c 10.0.0.3
+  tubectl cluster upgrade-check
   tubectl cluster add --no-wait d 10.0.0.4:11302
   tubectl cluster transfer b
   tubectl cluster remove --timeout 10 d
   (umask 077; tubectl cluster secret > cluster.secret))";
 
-constexpr std::array<std::string_view, 5> kClusterActions{"status", "add", "remove", "transfer",
-                                                          "secret"};
+constexpr std::array<std::string_view, 6> kClusterActions{"status",   "add",    "remove",
+                                                          "transfer", "secret", "upgrade-check"};
 constexpr std::uint16_t kMemberPort = 11302;
 constexpr std::size_t kLongestMemberName = 32;
 // Pause before status reads the state again, to show whether a standby advances.
@@ -120,7 +127,8 @@ std::string check_words(ClusterOptions& options) {
        {"add", true, true, true, true},
        {"remove", true, true, false, true},
        {"transfer", false, true, false, true},
-       {"secret", false, false, false, false}}};
+       {"secret", false, false, false, false},
+       {"upgrade-check", false, false, false, false}}};
   const ActionRow& row = *std::ranges::find(kActionRows, options.action, &ActionRow::action);
   if (row.needs_name && !options.name) return "NAME is missing: that of the node";
   if (row.takes_address && !options.address) return "ADDRESS is missing: that of the node";
@@ -177,6 +185,21 @@ Result<int> print_status(const ClusterOptions& options, const cluster::Admin& ad
     shown += fmt::format("{} {}\n", paint(Style::yellow, "warning:"), warning);
   }
   return print(shown);
+}
+
+int check_cluster_upgrade(const ClusterOptions& options, const cluster::Admin& admin) {
+  const auto seen = admin.look(cluster::kLongestLook);
+  if (const auto* const failure = std::get_if<cluster::Failure>(&seen)) {
+    return cluster_failed(options, *failure);
+  }
+  const auto& state = std::get<cluster::State>(seen);
+  const cluster::UpgradeCheck check = cluster::check_upgrade(state);
+  const std::string text =
+      options.json ? cluster::upgrade_json(state, check) + "\n"
+                   : cluster::upgrade_text(state, check, Paint::for_descriptor(STDOUT_FILENO));
+  if (const int code = print(text); code != 0 || check.may_restart()) return code;
+  return cluster_failed(options, {kExitFailure, fmt::format("no node may be restarted now: {}",
+                                                            fmt::join(check.reasons, "; "))});
 }
 
 Json change_of(const ClusterOptions& options) {
@@ -311,6 +334,7 @@ Result<int> run_cluster(ClusterOptions& options) {
   }
   if (options.is("secret")) return print_secret(options);
   const cluster::Admin admin(options.admin);
+  if (options.is("upgrade-check")) return check_cluster_upgrade(options, admin);
   if (!options.is("status")) return change_cluster(options, admin);
   return look_or_watch({.seconds = options.watch,
                         .json = options.json,
@@ -329,7 +353,8 @@ constexpr std::array kClusterOptions{
                                       .type = text("ADDRESS"),
                                       .help = "Of add: the node's address for the others"}),
     cluster::admin_option<&ClusterOptions::admin>(),
-    json_option<&ClusterOptions::json>("Of status: print the node's answer as it is"),
+    json_option<&ClusterOptions::json>(
+        "Of status: print the node's answer as it is; of upgrade-check: the same facts"),
     watch_option<&ClusterOptions::watch>(),
     option<&ClusterOptions::no_wait>(
         {.names = "--no-wait", .help = "End when the leader has accepted the change"}),
@@ -354,7 +379,8 @@ const Subcommand& cluster_command() {
                                          .footer = kClusterFooter,
                                          .usage = "[OPTIONS] status\n[OPTIONS] add NAME ADDRESS\n"
                                                   "[OPTIONS] remove NAME\n"
-                                                  "[OPTIONS] transfer [NAME]\n[OPTIONS] secret"});
+                                                  "[OPTIONS] transfer [NAME]\n[OPTIONS] secret\n"
+                                                  "[OPTIONS] upgrade-check"});
   return kCommand;
 }
 
