@@ -60,6 +60,7 @@ class Node:
             self.address = cluster.net.add(name, harness.parse_address(self.listen)[1])
         self.config = self.directory / "tubed.toml"
         self.daemon = None
+        self.program = harness.PROGRAM
         self.settings = {}
         self.frozen = False
 
@@ -113,7 +114,7 @@ class Node:
 
     def task(self, *flags):
         """Runs a task of tubed with the node's settings. Returns (exit code, stdout, stderr)."""
-        return harness.run("--config", str(self.config), *flags)
+        return harness.run("--config", str(self.config), *flags, program=self.program)
 
     def bootstrap(self):
         code, _, errors = self.task("--cluster-bootstrap")
@@ -122,7 +123,7 @@ class Node:
     def start(self, wait=True, **options):
         assert not self.is_running(), self.name
         self.daemon = Daemon(["--config", str(self.config)], listeners=0,
-                             **(self.cluster.daemon_options | options))
+                             **({"command": [self.program]} | self.cluster.daemon_options | options))
         self.cluster.daemons.append(self.daemon)
         self.cluster.test.daemons = [node.daemon for node in self.cluster if node.daemon]
         self.frozen = False

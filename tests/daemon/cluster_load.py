@@ -115,6 +115,14 @@ class Program:
                 return
         self.waiting_for_put = after
 
+    def order_longest_pause(self, after):
+        """Answers how long, after this time, no put of client 0 was acknowledged, at most."""
+        longest, last = 0.0, after
+        for _, arrived in self.acknowledged:
+            if arrived > after:
+                longest, last = max(longest, arrived - last), arrived
+        self.answer(pause=longest)
+
     def order_report(self):
         self.answer(**self.report())
 
@@ -225,6 +233,11 @@ class Load:
         """Waits until a put that was sent after this time (of time.monotonic(); default: now) is
         acknowledged. Returns when the acknowledgement arrived."""
         return self.ask("next_put", after=time.monotonic() if after is None else after)["put"]
+
+    def longest_pause(self, after):
+        """Returns for how many seconds at most, between this time and the last acknowledgement, no
+        put of client 0 was acknowledged."""
+        return self.ask("longest_pause", after=after)["pause"]
 
     def more_puts(self, count):
         """Waits until some more puts of any client are acknowledged."""

@@ -91,10 +91,10 @@ def raise_descriptor_limit(least):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(least, hard), hard))
 
 
-def run(*arguments, environment=None, descriptors=None):
+def run(*arguments, environment=None, descriptors=None, program=None):
     """Runs a tubed that does not serve until it exits. Returns (exit code, stdout, stderr). A tubed
     that serves is killed."""
-    command = [PROGRAM, *arguments]
+    command = [program or PROGRAM, *arguments]
     if descriptors:  # the soft limit
         command = ["sh", "-c", f'ulimit -Sn {descriptors}; exec "$0" "$@"', *command]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output, subprocess.Popen(
