@@ -137,13 +137,15 @@ TEST_CASE("no node may be restarted while one more failure would stop the cluste
   CHECK(reasons_of([](State& state) { state.members[1].silence = 999ms; }).empty());
   CHECK(reasons_of([](State& state) { state.committed = 1101; }) ==
         Texts{"b lacks 1001 entries", "c lacks 1001 entries",
-              "1 of 3 voters are ready, and these are no majority"});
+              "1 of 3 voters is ready, and that is no majority"});
   CHECK(reasons_of([](State& state) {
           state.committed = 1100;
           state.members[2].silence.reset();
           state.members[2].failure = "no route";
-        }) == Texts{"c has not answered: no route",
+        }) == Texts{"no connection to c: no route",
                     "2 of 3 voters are ready, and one more failure stops the cluster"});
+  CHECK(reasons_of([](State& state) { state.members[2].failure = "Connection refused"; })[0] ==
+        "no connection to c: Connection refused");
   CHECK(reasons_of([](State& state) { state.members[2].match.reset(); })[0] ==
         "c has not answered");
   CHECK(reasons_of([](State& state) {

@@ -1,7 +1,7 @@
-// A voter is ready if it has answered within the last second and lacks few entries. A restart takes
-// one ready voter away, so the others must be a majority. What is said of a member's level follows
-// the rule by which the leader raises the level: it is connected to each member, and all know a
-// higher level.
+// A voter is ready if the leader is connected to it, it has answered within the last second, and it
+// lacks few entries. A restart takes one ready voter away, so the others must be a majority. What
+// is said of a member's level follows the rule by which the leader raises the level: it is
+// connected to each member, and all know a higher level.
 #include "tubectl/cluster/upgrade.h"
 
 #include <algorithm>
@@ -19,27 +19,24 @@ using Names = std::vector<std::string>;
 
 constexpr std::uint64_t kLowestLevel = 1;
 
-// "1 voter" or "3 voters".
-std::string voters_counted(std::size_t number) {
-  return number == 1 ? "1 voter" : fmt::format("{} voters", number);
-}
-
 // "b", "b and c" or "b, c and d".
 std::string listed(const Names& names) {
   if (names.size() < 2) return names.empty() ? std::string() : names.front();
   return fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
 }
 
+std::string no_connection_to(const Member& member) {
+  return fmt::format("no connection to {}: {}", member.name, member.failure);
+}
+
 // Why a voter is not ready, as the leader sees it. No value: it is ready.
 std::optional<std::string> not_ready(const State& state, const Member& member) {
   if (member.is_self) return std::nullopt;
   if (is_silent(member)) return silence_in_words(member);
+  // It answers again soon, or becomes silent: it may have been stopped just now.
+  if (!member.failure.empty()) return no_connection_to(member);
   const auto behind = state.behind(member);
-  if (!member.silence || !behind) {
-    return member.failure.empty()
-               ? fmt::format("{} has not answered", member.name)
-               : fmt::format("{} has not answered: {}", member.name, member.failure);
-  }
+  if (!member.silence || !behind) return fmt::format("{} has not answered", member.name);
   if (*behind > kFarBehind)
     return fmt::format("{} lacks {}", member.name, entries_in_words(*behind));
   if (state.has_final_members() && state.lacks_change(member))
@@ -53,11 +50,9 @@ void check_slack(const State& state, std::vector<std::string>& reasons) {
       static_cast<std::size_t>(std::ranges::count_if(state.members, &Member::votes));
   const std::size_t majority = voters / 2 + 1;
   if (voters < 3) {
-    reasons.push_back(
-        voters == 1 ? std::string("the cluster has 1 voter: its restart interrupts the service")
-                    : fmt::format("the cluster has {}: the restart of either interrupts the "
-                                  "service",
-                                  voters_counted(voters)));
+    reasons.emplace_back(
+        voters == 1 ? "the cluster has 1 voter: its restart interrupts the service"
+                    : "the cluster has 2 voters: the restart of either interrupts the service");
   }
   std::size_t ready = 0;
   std::vector<std::string> texts;
@@ -69,9 +64,9 @@ void check_slack(const State& state, std::vector<std::string>& reasons) {
   }
   if (ready > majority || texts.empty()) return;
   reasons.insert(reasons.end(), texts.begin(), texts.end());
-  reasons.push_back(fmt::format(
-      "{} of {} are ready, and {}", ready, voters_counted(voters),
-      ready < majority ? "these are no majority" : "one more failure stops the cluster"));
+  reasons.push_back(
+      fmt::format("{} of {} voters {} ready, and {}", ready, voters, ready == 1 ? "is" : "are",
+                  ready < majority ? "that is no majority" : "one more failure stops the cluster"));
 }
 
 std::vector<std::string> restart_reasons(const State& state) {
@@ -96,8 +91,7 @@ std::vector<std::string> restart_reasons(const State& state) {
 std::optional<std::string> level_waits_for(const State& state, const Member& member,
                                            std::uint64_t level) {
   if (is_silent(member)) return silence_in_words(member);
-  if (!member.is_self && !member.failure.empty())
-    return fmt::format("no connection to {}: {}", member.name, member.failure);
+  if (!member.is_self && !member.failure.empty()) return no_connection_to(member);
   if (!member.level && !member.is_self && state.leads())
     return fmt::format("the level of {} is not known", member.name);
   if (member.level && *member.level <= level)
