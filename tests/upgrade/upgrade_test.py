@@ -142,8 +142,10 @@ class Upgrade(ClusterTest):
             code, output, errors = self.upgrade_check(cluster.leader())
             self.assertEqual((code, errors), (0, ""), output)
             self.assertIn("no member knows a higher level\n", output)
-            follower = cluster.followers()[0]
-            self.refuse_earlier(cluster, load, follower)
+            self.refuse_earlier(cluster, load, cluster.followers()[0])
+            # To compare.
+            self.figures.add("restart of the leader, all nodes of this version",
+                             self.replace(cluster, load, cluster.leader(), NEW))
             self.stop_load(load)
             cluster.check_replicas()
             cluster.check_journals()
@@ -155,6 +157,7 @@ class Upgrade(ClusterTest):
         first_level = cluster.leader().status()["feature_level"]
         for program in (NEW, EARLIER, NEW):
             for node in list(cluster)[:2]:
+                what = "the leader" if node.serves() else "a node that does not lead"
                 began = time.monotonic()
                 node.kill()
                 load.next_put()
@@ -162,7 +165,7 @@ class Upgrade(ClusterTest):
                 node.start()
                 cluster.wait_for_voters()
                 load.next_put()
-                self.figures.add("kill of a node, of two versions", load.longest_pause(began))
+                self.figures.add(f"kill of {what}", load.longest_pause(began))
             self.assertEqual(self.levels(cluster), [first_level] * 3)
         last = list(cluster)[2]
         last.kill()
@@ -223,6 +226,7 @@ class Upgrade(ClusterTest):
             self.skipTest("the earlier version passes clients on")
         for node in (*cluster.followers(), leader):
             if node is leader:
+                until("a node to follow", lambda: cluster.followers()[0].role() == "follower")
                 self.assertEqual(self.bytes_for_client(cluster.followers()[0]), b"")
                 self.assertEqual(cluster.leader(), leader)
             node.settings["cluster__clients"] = "forward"
