@@ -14,13 +14,14 @@ import re
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "daemon"))
 
 import harness  # noqa: E402
-from cluster import QUICK, STEADY, Cluster, ClusterTest  # noqa: E402
+from cluster import QUICK, STEADY, Cluster, ClusterTest, Node  # noqa: E402
 from harness import Client, until  # noqa: E402
 
 NEW = harness.PROGRAM
@@ -34,18 +35,47 @@ RISEN = "the feature level of the cluster has risen"
 
 
 class Figures:
-    """How long no put was acknowledged, by the kind of step."""
+    """How long no node served, and how long no put was acknowledged, by the kind of step."""
 
     def __init__(self):
-        self.pauses = {}
+        self.rows = {}
 
-    def add(self, kind, seconds):
-        self.pauses.setdefault(kind, []).append(seconds * 1000)
+    def add(self, kind, unserved, unanswered):
+        row = self.rows.setdefault(kind, ([], []))
+        for column, seconds in zip(row, (unserved, unanswered)):
+            column.append(seconds * 1000)
 
     def show(self):
-        for kind, pauses in self.pauses.items():
-            print(f"without service, {kind}: median {statistics.median(pauses):.0f} ms, maximum "
-                  f"{max(pauses):.0f} ms, of {len(pauses)}", flush=True)
+        for kind, row in self.rows.items():
+            no_node, no_put = (f"median {statistics.median(column):.0f} ms, "
+                               f"maximum {max(column):.0f} ms" for column in row)
+            print(f"{kind} ({len(row[0])}): no node served {no_node}; no put acknowledged {no_put}",
+                  flush=True)
+
+
+class Watch:
+    """Asks the nodes again and again whether they serve, in a thread, within a `with` block.
+    `longest`: for how many seconds at most none did, including the time of two queries."""
+
+    def __init__(self, cluster):
+        self.cluster, self.longest, self.done = cluster, 0.0, False
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        served = time.monotonic()
+        while not self.done:
+            begin = time.monotonic()
+            if any(node.serves() for node in self.cluster):
+                self.longest = max(self.longest, time.monotonic() - served)
+                served = begin
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done = True
+        self.thread.join()
 
 
 class Upgrade(ClusterTest):
@@ -65,16 +95,20 @@ class Upgrade(ClusterTest):
                 self.assertEqual(code, 0, (program, errors))
         return cluster.start()
 
-    def replace(self, cluster, load, node, program):
-        """Stops a node and starts it with this program, and waits until the cluster is whole.
-        Returns how long no put was acknowledged."""
+    def replace(self, cluster, load, node, program, end=Node.stop):
+        """Ends a node and starts it with this program, and waits until the cluster is whole.
+        Returns for how long no node served, and for how long no put was acknowledged. Other nodes
+        hold a client that they refuse for up to 250 ms, so the second may be longer."""
         began = time.monotonic()
-        node.stop()
-        node.program = program
-        node.start()
-        cluster.wait_for_voters()
-        load.next_put()
-        return load.longest_pause(began)
+        with Watch(cluster) as watch:
+            end(node)
+            if end is Node.kill:
+                load.next_put()
+            node.program = program
+            node.start()
+            cluster.wait_for_voters()
+            load.next_put()
+        return watch.longest, load.longest_pause(began)
 
     def levels(self, cluster):
         return [(node.status() or {}).get("feature_level") for node in cluster]
@@ -98,14 +132,14 @@ class Upgrade(ClusterTest):
         for node in cluster.followers():
             for what, program in (("upgrade", NEW), ("downgrade", EARLIER), ("upgrade", NEW)):
                 self.wait_until_allowed(cluster)
-                pause = self.replace(cluster, load, node, program)
-                self.figures.add(f"{what} of a node that does not lead", pause)
+                self.figures.add(f"{what} of a node that does not lead",
+                                 *self.replace(cluster, load, node, program))
                 self.assertEqual(self.levels(cluster), [first_level] * 3)
         # The leader may have changed, on a slow machine.
         last = next(node for node in cluster if node.program == EARLIER)
         self.wait_until_allowed(cluster)
-        kind = "upgrade of the leader, the last node" if last.serves() else "upgrade of the last node"
-        self.figures.add(kind, self.replace(cluster, load, last, NEW))
+        kind = f"upgrade of the last node{', the leader' if last.serves() else ''}"
+        self.figures.add(kind, *self.replace(cluster, load, last, NEW))
         return first_level
 
     def wait_for_level(self, cluster, first_level):
@@ -113,8 +147,9 @@ class Upgrade(ClusterTest):
               lambda: self.levels(cluster) == [NEW_LEVEL] * 3)
         for node in cluster:
             for level in range(first_level + 1, NEW_LEVEL + 1):
-                until(f"node {node.name} to log what level {level} allows", lambda node=node, level=level: any(
-                    f"level={level} allows=" in line for line in node.daemon.lines_with(RISEN)))
+                text = f"level={level} allows="
+                until(f"node {node.name} to log {text}", lambda node=node, text=text: any(
+                    text in line for line in node.daemon.lines_with(RISEN)))
 
     def refuse_earlier(self, cluster, load, node):
         """The earlier version does not start on the directory of an upgraded node, and harms
@@ -145,7 +180,7 @@ class Upgrade(ClusterTest):
             self.refuse_earlier(cluster, load, cluster.followers()[0])
             # To compare.
             self.figures.add("restart of the leader, all nodes of this version",
-                             self.replace(cluster, load, cluster.leader(), NEW))
+                             *self.replace(cluster, load, cluster.leader(), NEW))
             self.stop_load(load)
             cluster.check_replicas()
             cluster.check_journals()
@@ -158,14 +193,8 @@ class Upgrade(ClusterTest):
         for program in (NEW, EARLIER, NEW):
             for node in list(cluster)[:2]:
                 what = "the leader" if node.serves() else "a node that does not lead"
-                began = time.monotonic()
-                node.kill()
-                load.next_put()
-                node.program = program
-                node.start()
-                cluster.wait_for_voters()
-                load.next_put()
-                self.figures.add(f"kill of {what}", load.longest_pause(began))
+                self.figures.add(f"kill of {what}",
+                                 *self.replace(cluster, load, node, program, Node.kill))
             self.assertEqual(self.levels(cluster), [first_level] * 3)
         last = list(cluster)[2]
         last.kill()
@@ -185,7 +214,7 @@ class Upgrade(ClusterTest):
         cluster.wait_for_voters()
 
     def test_all_nodes_are_stopped_and_upgraded(self):
-        """The journals, raft logs and states of the earlier version are read: all jobs are there."""
+        """The journals, raft logs and states of the earlier version are read, with all jobs."""
         cluster = self.earlier_cluster()
         first_level = cluster.leader().status()["feature_level"]
         load = self.start_load(cluster)
