@@ -21,7 +21,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "daemon"))
 
 import harness  # noqa: E402
-from cluster import QUICK, STEADY, Cluster, ClusterTest, Node  # noqa: E402
+from cluster import EXIT_DAMAGED, QUICK, STEADY, Cluster, ClusterTest, Node  # noqa: E402
 from harness import Client, until  # noqa: E402
 
 NEW = harness.PROGRAM
@@ -159,7 +159,7 @@ class Upgrade(ClusterTest):
         node.start(wait=False)
         code = node.daemon.wait()
         lines = node.daemon.lines
-        self.assertNotEqual(code, 0, lines)
+        self.assertEqual(code, EXIT_DAMAGED, lines)
         node.daemon.expected_code = code
         print(f"the earlier version ends with code {code}: {lines[-1]}", flush=True)
         self.assertRegex("\n".join(lines), r"feature level|has format version")
