@@ -62,12 +62,15 @@ class Watch:
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
-        served = time.monotonic()
+        served, last = time.monotonic(), None
         while not self.done:
             begin = time.monotonic()
-            if any(node.serves() for node in self.cluster):
+            # First the node that served last: another may be starting, and answer late.
+            nodes = sorted(self.cluster, key=lambda node, last=last: node is not last)
+            serving = next((node for node in nodes if node.serves()), None)
+            if serving:
                 self.longest = max(self.longest, time.monotonic() - served)
-                served = begin
+                served, last = begin, serving
 
     def __enter__(self):
         self.thread.start()
