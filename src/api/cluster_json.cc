@@ -26,7 +26,8 @@ Json member_json(const stats::ClusterNode& node) {
           {"match", node.match ? Json(*node.match) : Json()},
           {"silent_ms", node.silence ? in_milliseconds(*node.silence) : Json()},
           {"level", node.level > 0 ? Json(node.level) : Json()},
-          {"failure", node.failure.empty() ? Json() : Json(node.failure)}};
+          {"failure", node.failure.empty() ? Json() : Json(node.failure)},
+          {"lag_ms", node.lag ? in_milliseconds(*node.lag) : Json()}};
 }
 
 }  // namespace

@@ -150,12 +150,14 @@ void Node::done(std::string_view step, int code, const core_update* update,
   if (update->state_changed != 0 || update->vote_changed != 0) {
     followers_.reset(host_.clock());
     appends_->reset();
+    entry_times_.reset();
   }
   if (update->barrier != 0) {
     const Entry barrier{.term = term(),
                         .type = EntryType::barrier,
                         .data = Bytes::copy_of(std::string_view(kBarrier, sizeof kBarrier))};
     store_entries(update->first, {&barrier, 1});
+    entry_times_.appended(update->first, host_.clock());
   } else if (update->first != 0) {
     store_entries(update->first, given.last(update->n_entries));
   }
@@ -406,6 +408,15 @@ std::optional<Time> Node::silent_since(NodeId member) const {
   return followers_.silent_since(member);
 }
 
+std::optional<Duration> Node::lag(NodeId member) const {
+  if (!leads()) return std::nullopt;
+  const Index match = member == id() ? log_->stored() : this->match(member).value_or(0);
+  if (match >= log_->last()) return Duration::zero();
+  const auto since = match == 0 ? std::nullopt : entry_times_.after(*log_, time_, member, match);
+  if (!since) return std::nullopt;
+  return std::max(host_.clock() - *since, Duration::zero());
+}
+
 bool Node::majority_has_room() const {
   std::size_t room = 0;
   const std::vector<NodeId>& voters = configurations_->voters();
@@ -453,6 +464,7 @@ bool Node::change_members(const std::vector<Member>& members) {
   const int code = core_submit(core_.get(), core_.time(), &change, 1, &update);
   if (code != 0) return false;
   done("submit", code, update, {&entry, 1});
+  entry_times_.appended(log_->last(), host_.clock());
   for (const Member& member : members) {
     if (std::ranges::find(present, member.id, &Member::id) == present.end())
       followers_.added(member.id, host_.clock());
@@ -495,7 +507,12 @@ void Node::journal_synced(Index position) {
                             static_cast<unsigned>(position - first + 1), configuration.data(),
                             configuration.size(), configuration_index, &update);
   done("cut", code, update, {});
+  if (leads()) {
+    for (const Member& member : members())
+      entry_times_.before_cut(*log_, time_, first, member.id, match(member.id).value_or(0));
+  }
   log_->cut(first);
+  entry_times_.cut(log_->first());
   chains_.cut(std::min(position, log_->first()) - 1);
 }
 

@@ -48,6 +48,7 @@
 #include "cluster/configurations.h"
 #include "cluster/core.h"
 #include "cluster/entry.h"
+#include "cluster/entry_times.h"
 #include "cluster/followers.h"
 #include "cluster/kept_entries.h"
 #include "cluster/leader_frames.h"
@@ -92,6 +93,9 @@ class Node final : private RaftLogHost {
   // On a leader: when this other member last answered, or before its first answer, when it was
   // added or this node was elected. Nothing: this node does not lead.
   std::optional<Time> silent_since(NodeId member) const;
+  // On a leader: how long ago the oldest entry was appended that is not on the disk of this member;
+  // 0: it has all. Nothing: not known, as before its first answer.
+  std::optional<Duration> lag(NodeId member) const;
   // Returns until when this node can be sure that no other node leads. Time::min(): it does not
   // lead, or cannot be sure.
   Time lease_end() const;
@@ -206,6 +210,7 @@ class Node final : private RaftLogHost {
   std::unique_ptr<KeptEntries> kept_entries_;
   std::unique_ptr<AppendSender> appends_;  // of a leader
   Followers followers_;                    // of a leader
+  EntryTimes entry_times_;                 // of a leader
   LeaderFrames leader_frames_;
   Chains chains_;
   ClusterClock time_;

@@ -40,6 +40,7 @@ stats::ClusterNode described(const cluster::Node& node, const cluster::Member& m
   if (described.is_self) described.level = node.known_level();
   if (!node.leads()) return described;
   described.match = described.is_self ? node.log().stored() : node.match(member.id);
+  described.lag = node.lag(member.id);
   if (described.is_self) {
     described.silence = Duration::zero();
   } else if (const auto since = node.silent_since(member.id)) {

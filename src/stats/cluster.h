@@ -51,6 +51,9 @@ struct ClusterNode {
   std::uint16_t level = 0;      // the highest feature level that the node knows; 0: not known
   // Why this node has no connection to it, for people; empty: it has one, or waits for an answer.
   std::string failure = {};
+  // On the leader: how long ago the oldest entry was appended that the disk of the node lacks; 0:
+  // it has all.
+  std::optional<Duration> lag = {};
 };
 
 struct ClusterState {

@@ -152,6 +152,13 @@ constexpr Row<ClusterNode> kClusterNode[] = {
      .number = [](const ClusterNode& n) { return n.link_rate; },
      .metric = {.family = "tubed_cluster_node_link_bytes_per_second"},
      .shown = [](const ClusterNode& n) { return n.link_rate != 0; }},
+    {.key = "",
+     .meaning =
+         "On the leader: how long ago the oldest entry was appended that the disk of another "
+         "member lacks; 0: it has all.",
+     .seconds = [](const ClusterNode& n) { return *n.lag; },
+     .metric = {.family = "tubed_cluster_node_lag_seconds"},
+     .shown = [](const ClusterNode& n) { return n.lag.has_value() && !n.is_self; }},
 };
 
 }  // namespace

@@ -8,16 +8,17 @@ import { action, axe, becomes, hashOf, newPage, open, overflow, row, runTests, s
   from "./lib.mjs";
 
 const member = (name, rest) => ({ name, id: `00000000000000${name}${name}`, address: `127.0.0.1:1130${name}`,
-  votes: true, leads: false, self: false, match: null, silent_ms: null, ...rest });
+  votes: true, leads: false, self: false, match: null, silent_ms: null, lag_ms: null, ...rest });
 
 // The answer to GET /cluster on the leader "a".
 const kLeader = {
   name: "a", id: "00000000000000aa", cluster: "00000000deadbeef", role: "leader", serves: true, leader: "a",
   term: 7, committed: 12_345, applied: 12_340, stored: 12_350, lease_ms: 270, raft_log_bytes: 1_048_576,
   raft_log_limit: 1_073_741_824, held_over: 0, feature_level: 1, fetched_bytes: null, fetch_bytes: null,
-  members: [member("a", { leads: true, self: true, match: 12_350, silent_ms: 0 }),
-    member("b", { match: 12_345, silent_ms: 12 }), member("c", { match: 12_000, silent_ms: 34 }),
-    member("d", { votes: false, match: 12_345, silent_ms: 65_000 }), member("e", { votes: false })],
+  members: [member("a", { leads: true, self: true, match: 12_350, silent_ms: 0, lag_ms: 0 }),
+    member("b", { match: 12_345, silent_ms: 12, lag_ms: 3 }),
+    member("c", { match: 12_000, silent_ms: 34, lag_ms: 83_000 }),
+    member("d", { votes: false, match: 12_345, silent_ms: 65_000, lag_ms: 0 }), member("e", { votes: false })],
 };
 const kFollower = { ...kLeader, name: "b", id: "00000000000000bb", role: "follower", serves: false, lease_ms: null,
   members: kLeader.members.map((each) => ({ ...each, self: each.name === "b", match: null, silent_ms: null })) };
@@ -93,13 +94,13 @@ test("the leader shows how far each member is", async () => {
   await becomes("the heading", () => title(page), "Nodes");
   assert.equal(hashOf(page), "#/nodes");
   await page.waitForSelector(row("b"));
-  const texts = async (name) => Promise.all(["role", "state", "match", "lag", "silence"]
+  const texts = async (name) => Promise.all(["role", "state", "match", "lag", "silence", "lag-time"]
     .map((column) => cell(page, name, column)));
-  assert.deepEqual(await texts("a"), ["leader", "serves clients", "12,350", "0", "–"]);
-  assert.deepEqual(await texts("b"), ["voter", "up to date", "12,345", "0", "12 ms"]);
-  assert.deepEqual(await texts("c"), ["voter", "catches up", "12,000", "345", "34 ms"]);
-  assert.deepEqual(await texts("d"), ["standby", "silent", "12,345", "0", "1 min 5 s"]);
-  assert.deepEqual(await texts("e"), ["standby", "no answer yet", "–", "–", "–"]);
+  assert.deepEqual(await texts("a"), ["leader", "serves clients", "12,350", "0", "–", "0 ms"]);
+  assert.deepEqual(await texts("b"), ["voter", "up to date", "12,345", "0", "12 ms", "3 ms"]);
+  assert.deepEqual(await texts("c"), ["voter", "catches up", "12,000", "345", "34 ms", "1 min 23 s"]);
+  assert.deepEqual(await texts("d"), ["standby", "silent", "12,345", "0", "1 min 5 s", "0 ms"]);
+  assert.deepEqual(await texts("e"), ["standby", "no answer yet", "–", "–", "–", "–"]);
   assert.equal(await fact(page, "Role"), "leader");
   assert.equal(await fact(page, "Clients"), "served");
   assert.equal(await fact(page, "Term"), "7");

@@ -155,6 +155,27 @@ class LostLeader(OfOperators):
         self.assertGreaterEqual(member["silent_ms"], 500)
 
 
+class Lag(OfOperators):
+    ELECTION = CALM
+
+    def test_a_follower_that_stands_still_lags_more_and_more(self):
+        leader, slow = self.leader, self.cluster.followers()[0]
+        name = f'tubed_cluster_node_lag_seconds{{node="{slow.name}"}}'
+        until("no lag", lambda: leader.metrics().get(name) == 0)
+        slow.freeze()
+        leader.connect().put()
+        before = leader.metrics()[name]
+        until("the lag to grow", lambda: leader.metrics()[name] >= before + 0.5)
+        members = {each["name"]: each for each in self.get_json(leader, "/cluster")[1]["members"]}
+        self.assertGreaterEqual(members[slow.name]["lag_ms"], 500)
+        self.assertNotIn(f'tubed_cluster_node_lag_seconds{{node="{leader.name}"}}',
+                         leader.metrics())
+        slow.thaw()
+        until("no lag", lambda: leader.metrics().get(name) == 0)
+        follower = self.get_json(slow, "/cluster")[1]["members"]
+        self.assertEqual({each["lag_ms"] for each in follower}, {None})
+
+
 class WithoutCluster(DaemonTest):
     def test_there_is_nothing_of_it(self):
         daemon = self.start("-b", str(self.directory))

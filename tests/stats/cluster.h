@@ -36,7 +36,8 @@ inline ClusterState leader_of_three() {
                      .is_self = true,
                      .match = 1001,
                      .silence = Duration::zero(),
-                     .level = 2},
+                     .level = 2,
+                     .lag = Duration::zero()},
                     {.name = "b",
                      .id = 2,
                      .address = "127.0.0.1:11302",
@@ -44,7 +45,8 @@ inline ClusterState leader_of_three() {
                      .match = 990,
                      .silence = std::chrono::microseconds(12'500),
                      .link_rate = 6'250'000,
-                     .level = 1},
+                     .level = 1,
+                     .lag = std::chrono::microseconds(2'250'500)},
                     {.name = "c", .id = 3, .address = "[::1]:11303"}}};
 }
 

@@ -492,6 +492,9 @@ TEST_CASE("the metrics of a cluster exist on its nodes") {
   CHECK(samples.at("tubed_cluster_forwarded_clients") == 6);
   CHECK(samples.at(R"(tubed_cluster_node_link_bytes_per_second{node="b"})") == 6'250'000);
   CHECK_FALSE(samples.has(R"(tubed_cluster_node_link_bytes_per_second{node="c"})"));
+  CHECK(samples.text_at(R"(tubed_cluster_node_lag_seconds{node="b"})") == "2.2505");
+  CHECK_FALSE(samples.has(R"(tubed_cluster_node_lag_seconds{node="a"})"));
+  CHECK_FALSE(samples.has(R"(tubed_cluster_node_lag_seconds{node="c"})"));
   CHECK(samples.at(R"(tubed_cluster_node_match_index{node="a"})") == 1001);
   CHECK(samples.at(R"(tubed_cluster_node_match_index{node="b"})") == 990);
   CHECK_FALSE(samples.has(R"(tubed_cluster_node_match_index{node="c"})"));

@@ -25,9 +25,9 @@ const std::string kHealthy =
     R"("committed":5000,"applied":5000,"stored":5000,"lease_ms":250,"raft_log_bytes":100,)"
     R"("held_over":0,"feature_level":1,"members":[)"
     R"({"name":"a","id":"01","address":"10.0.0.1:11302","votes":true,"leads":true,"self":true,)"
-    R"("match":5000,"silent_ms":null,"level":2},)"
+    R"("match":5000,"silent_ms":null,"level":2,"lag_ms":0},)"
     R"({"name":"b","id":"02","address":"10.0.0.2:11302","votes":true,"leads":false,"self":false,)"
-    R"("match":4999,"silent_ms":12,"level":1},)"
+    R"("match":4999,"silent_ms":12,"level":1,"lag_ms":3},)"
     R"({"name":"c","id":"03","address":"10.0.0.3:11302","votes":true,"leads":false,"self":false,)"
     R"("match":4000,"silent_ms":999}]})";
 
@@ -144,10 +144,10 @@ TEST_CASE("the overview of a cluster") {
   CHECK(overview(healthy(), no_colours()) ==
         "cluster 0000000000000abc  this node a (leader)  leader a  term 3  committed 5000  "
         "lease 250 ms  level 1\n"
-        "name  address         role    match  behind  silent  level\n"
-        "a     10.0.0.1:11302  leader   5000       0       -      2\n"
-        "b     10.0.0.2:11302  voter    4999       1   12 ms      1\n"
-        "c     10.0.0.3:11302  voter    4000    1000  999 ms      -\n");
+        "name  address         role    match  behind  silent  level   lag\n"
+        "a     10.0.0.1:11302  leader   5000       0       -      2  0 ms\n"
+        "b     10.0.0.2:11302  voter    4999       1   12 ms      1  3 ms\n"
+        "c     10.0.0.3:11302  voter    4000    1000  999 ms      -     -\n");
   CHECK(warnings(healthy(), nullptr, 0ms).empty());
   CHECK(overview(*read_state(R"({"name":"x","role":"waiting","held_over":2,"members":[]})"),
                  no_colours()) ==

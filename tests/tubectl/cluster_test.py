@@ -52,10 +52,10 @@ class Status(ClusterTest):
         self.assertEqual(self.done(self.node(), "cluster", "status"), (
             "cluster 00000000c1a57e4d  this node a (leader)  leader a  term 3  committed 100  "
             "lease 250 ms  level 1\n"
-            "name  address         role    match  behind  silent  level\n"
-            "a     10.0.0.1:11302  leader    100       0       -      2\n"
-            "b     10.0.0.2:11302  voter     100       0   10 ms      2\n"
-            "c     10.0.0.3:11302  voter     100       0   10 ms      2\n"))
+            "name  address         role    match  behind  silent  level   lag\n"
+            "a     10.0.0.1:11302  leader    100       0       -      2  0 ms\n"
+            "b     10.0.0.2:11302  voter     100       0   10 ms      2  0 ms\n"
+            "c     10.0.0.3:11302  voter     100       0   10 ms      2  0 ms\n"))
 
     def test_warnings(self):
         node = self.node(raft_log_bytes=600, raft_log_limit=1000)

@@ -12,7 +12,7 @@ import threading
 def member(name, number, **changes):
     return {"name": name, "id": f"{number:016x}", "address": f"10.0.0.{number}:11302",
             "votes": True, "leads": False, "self": False, "match": 100,
-            "silent_ms": 10, "level": 2} | changes
+            "silent_ms": 10, "level": 2, "lag_ms": 0} | changes
 
 
 def healthy_state():

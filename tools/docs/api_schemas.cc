@@ -113,6 +113,9 @@ constexpr auto kMembers = std::to_array<Member>({
     {"ClusterMember", "failure", kStringOrNull,
      "Why the node that answers has no connection to it; null: it has one, or waits for an "
      "answer."},
+    {"ClusterMember", "lag_ms", kIntegerOrNull,
+     "Milliseconds since the oldest entry was appended that its disk lacks; 0: it has all; null: "
+     "not known."},
     {"Group", "name", kString, "The name of the group."},
     {"Group", "ready", kInteger, "Its ready members."},
     {"Group", "reserved", kInteger, "Its members that clients hold."},

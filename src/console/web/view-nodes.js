@@ -7,7 +7,7 @@ import { bytes, duration, kNone, number, visible } from "./format.js";
 import { store } from "./store.js";
 
 const kSilentMs = 2000;
-const kColumns = ["Node", "Role", "State", "Match", "Lag", "Last answer", "Address"];
+const kColumns = ["Node", "Role", "State", "Match", "Lag", "Last answer", "Address", "Lag in time"];
 const kRoles = {
   waiting: "waits to be added to a cluster", fetching: "fetches the state of another node",
   standby: "standby", follower: "follower", candidate: "candidate in an election",
@@ -72,8 +72,9 @@ export class NodesView {
       h("table", { class: "plain stacked", "aria-label": "Members of the cluster",
         "data-table": "nodes" }, h("thead", null, h("tr", null,
         kColumns.map((title) => h("th", { scope: "col" }, title)))), this.body),
-      h("p", { class: "muted" }, "Match is the last entry that a member is known to have, and lag "
-        + "the number of committed entries that it lacks. The leader alone knows them."));
+      h("p", { class: "muted" }, "Match is the last entry that a member is known to have, lag the "
+        + "number of committed entries that it lacks, and lag in time how long ago the oldest entry "
+        + "was made that its disk lacks. The leader alone knows them."));
     this.element = h("div", { class: "view-nodes" }, this.notice, this.facts, this.members);
     this.unsubscribe = cluster.subscribe(() => this.#show());
     this.#show();
@@ -135,7 +136,9 @@ export class NodesView {
         member.match === null ? kNone : number(lagOf(member, state))),
       h("td", { "data-label": "Last answer", "data-column": "silence" },
         member.self ? kNone : milliseconds(member.silent_ms)),
-      h("td", { "data-label": "Address", class: "muted" }, visible(member.address)));
+      h("td", { "data-label": "Address", class: "muted" }, visible(member.address)),
+      h("td", { "data-label": "Lag in time", "data-column": "lag-time" },
+        milliseconds(member.lag_ms)));
   }
 
   refresh() {

@@ -46,7 +46,8 @@ std::optional<Member> member_of(const Json& value) {
                 .match = number_of(value, "match"),
                 .silence = time_of(value, "silent_ms"),
                 .level = number_of(value, "level"),
-                .failure = text_of(value, "failure")};
+                .failure = text_of(value, "failure"),
+                .lag = time_of(value, "lag_ms")};
   if (member.name.empty()) return std::nullopt;
   return member;
 }
@@ -167,7 +168,8 @@ std::string overview(const State& state, const Paint& paint) {
                    {"match", true},
                    {"behind", true},
                    {"silent", true},
-                   {"level", true}});
+                   {"level", true},
+                   {"lag", true}});
   for (const Member& member : state.members) {
     const auto behind = state.behind(member);
     const Style role = member.leads ? Style::green : member.votes ? Style::plain : Style::yellow;
@@ -179,7 +181,8 @@ std::string overview(const State& state, const Paint& paint) {
                 behind && *behind > kFarBehind ? Style::yellow : Style::plain},
                {member.silence ? in_words(*member.silence) : "-",
                 is_silent(member) ? Style::red : Style::plain},
-               {member.level ? fmt::format("{}", *member.level) : "-"}});
+               {member.level ? fmt::format("{}", *member.level) : "-"},
+               {member.lag ? in_words(*member.lag) : "-"}});
   }
   const std::string members = state.members.empty() ? std::string() : table.text(paint);
   return first_line(state) + "\n" + members;

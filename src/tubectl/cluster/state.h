@@ -29,6 +29,7 @@ struct Member {
   std::optional<Milliseconds> silence{};  // since its last answer
   std::optional<std::uint64_t> level{};   // the highest feature level that it knows
   std::string failure{};  // why the reporting node has no connection to it; empty: not known
+  std::optional<Milliseconds> lag{};  // since the oldest entry that it lacks was appended
 };
 
 struct State {
