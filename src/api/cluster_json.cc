@@ -27,7 +27,8 @@ Json member_json(const stats::ClusterNode& node) {
           {"silent_ms", node.silence ? in_milliseconds(*node.silence) : Json()},
           {"level", node.level > 0 ? Json(node.level) : Json()},
           {"failure", node.failure.empty() ? Json() : Json(node.failure)},
-          {"lag_ms", node.lag ? in_milliseconds(*node.lag) : Json()}};
+          {"lag_ms", node.lag ? in_milliseconds(*node.lag) : Json()},
+          {"stays", node.stays}};
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using Level = std::uint16_t;
 // The level of versions that have no levels.
 inline constexpr Level kFirstLevel = 1;
 // The highest level that this version knows.
-inline constexpr Level kFeatureLevel = 5;
+inline constexpr Level kFeatureLevel = 6;
 
 // The features of each level, for the log. docs/internals/cluster-protocol.md has the same list.
 inline constexpr std::array<std::string_view, kFeatureLevel + 1> kLevelAllows = {
@@ -27,12 +27,15 @@ inline constexpr std::array<std::string_view, kFeatureLevel + 1> kLevelAllows = 
     "fields at the end of frames that an earlier version does not know",
     "appends in parts, so load on a narrow link does not keep signs of life from a node",
     "clients of any node, whose bytes it passes to the leader",
-    "host names in the addresses of members"};
+    "host names in the addresses of members",
+    "standbys that stay without a vote until they are promoted"};
 
 // From this level a node takes clients that another node passes on.
 inline constexpr Level kLevelOfClients = 4;
 // From this level the address of a member may have the name of a host.
 inline constexpr Level kLevelOfNames = 5;
+// From this level a member may be a standby that stays (Member::stays).
+inline constexpr Level kLevelOfStandbys = 6;
 
 constexpr std::string_view what_level_allows(Level level) {
   return level < kLevelAllows.size() ? kLevelAllows[level] : "what a later version knows";

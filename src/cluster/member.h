@@ -20,6 +20,8 @@ struct Member {
   NodeId id = 0;
   MemberRole role = MemberRole::voter;
   std::string address;  // for other nodes; not empty
+  // A standby that does not become a voter by itself, from kLevelOfStandbys.
+  bool stays = false;
 
   friend bool operator==(const Member&, const Member&) = default;
 };

@@ -7,21 +7,38 @@
 
 namespace tubed::cluster {
 
+namespace {
+
+// After the address of a standby that stays.
+constexpr std::string_view kStays = " stays";
+
+}  // namespace
+
 std::vector<Member> as_members(std::span<const core_member> list) {
   std::vector<Member> members;
   for (const core_member& member : list) {
-    members.push_back(
-        {.id = member.id, .role = static_cast<MemberRole>(member.role), .address = member.address});
+    std::string_view address = member.address;
+    const bool stays = member.role == CORE_STANDBY && address.ends_with(kStays);
+    if (stays) address.remove_suffix(kStays.size());
+    members.push_back({.id = member.id,
+                       .role = static_cast<MemberRole>(member.role),
+                       .address = std::string(address),
+                       .stays = stays});
   }
   return members;
 }
 
 Result<std::string> encode_members(const std::vector<Member>& members) {
-  std::vector<core_member> list;
+  std::vector<std::string> addresses;
   for (const Member& member : members) {
-    list.push_back({.id = member.id,
-                    .role = static_cast<int>(member.role),
-                    .address = member.address.c_str()});
+    const bool stays = member.stays && member.role == MemberRole::standby;
+    addresses.push_back(fmt::format("{}{}", member.address, stays ? kStays : ""));
+  }
+  std::vector<core_member> list;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    list.push_back({.id = members[i].id,
+                    .role = static_cast<int>(members[i].role),
+                    .address = addresses[i].c_str()});
   }
   void* data = nullptr;
   std::size_t bytes = 0;

@@ -1,4 +1,7 @@
 // The members of a cluster in libraft's encoding, which entries and the state of a node use.
+//
+// libraft does not know standbys that stay. Such a member has a mark after its address, which only
+// this file sees.
 #pragma once
 
 #include <optional>

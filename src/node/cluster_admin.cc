@@ -1,6 +1,9 @@
 #include "node/cluster_admin.h"
 
+#include <algorithm>
+#include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "api/cluster_json.h"
@@ -18,6 +21,9 @@ namespace {
 
 constexpr const char* kJson = "application/json";
 constexpr std::size_t kMostBody = 4096;
+constexpr std::array<std::string_view, 5> kChanges{"/cluster/add", "/cluster/add-standby",
+                                                   "/cluster/promote", "/cluster/remove",
+                                                   "/cluster/transfer"};
 
 HttpResponse http_response(const cluster::Response& response) {
   std::string text = response.body;
@@ -89,10 +95,11 @@ HttpReply ClusterAdmin::respond(const HttpRequest& request) {
       return http_response(refusal(405, "only GET and HEAD"));
     return http_response({.status = 200, .body = api::cluster_json(host_.cluster_state())});
   }
-  if (path != "/cluster/add" && path != "/cluster/remove" && path != "/cluster/transfer")
+  if (std::ranges::find(kChanges, path) == kChanges.end())
     return http_response(refusal(404,
                                  "tubed answers /cluster here, and /cluster/add, "
-                                 "/cluster/remove and /cluster/transfer"));
+                                 "/cluster/add-standby, /cluster/promote, /cluster/remove and "
+                                 "/cluster/transfer"));
   if (request.method() != "POST") return http_response(refusal(405, "only POST"));
   return std::make_unique<Change>(host_, std::string(path));
 }

@@ -37,6 +37,7 @@ stats::ClusterNode described(const cluster::Node& node, const cluster::Member& m
                                .votes = member.role == cluster::MemberRole::voter,
                                .leads = member.id == leader,
                                .is_self = member.id == node.id()};
+  described.stays = member.stays;
   if (described.is_self) described.level = node.known_level();
   if (!node.leads()) return described;
   described.match = described.is_self ? node.log().stored() : node.match(member.id);

@@ -298,7 +298,9 @@ Result<void> print_node(const std::string& directory) {
   if (const auto members = node->members()) {
     for (const Member& member : *members) {
       fmt::print("member:      {:016x} {}{}\n", member.id, member.address,
-                 member.role == cluster::MemberRole::voter ? "" : ", without a vote");
+                 member.role == cluster::MemberRole::voter ? ""
+                 : member.stays                            ? ", without a vote until promoted"
+                                                           : ", without a vote");
     }
   }
   return {};

@@ -61,7 +61,9 @@ Response Leadership::run(const Request& request) {
   if (request.path == "/cluster/transfer") return transfer(name);
   if (!cluster::is_node_name(name)) return refusal(400, "\"name\" is not the name of a node");
   if (request.path == "/cluster/remove") return remove(name, is_forced(*object));
-  if (request.path == "/cluster/add") return add(name, text_of(*object, "address"));
+  if (request.path == "/cluster/add") return add(name, text_of(*object, "address"), false);
+  if (request.path == "/cluster/add-standby") return add(name, text_of(*object, "address"), true);
+  if (request.path == "/cluster/promote") return promote(name);
   return refusal(404, "no such request");
 }
 
@@ -72,31 +74,61 @@ bool Leadership::names_itself(const Request& request) const {
   return member != members.end() && member->id == node_.id();
 }
 
-Response Leadership::add(const std::string& name, const std::string& address) {
-  const auto parsed = cluster::parse_member_address(fmt::format("{}@{}", name, address));
-  if (!parsed)
-    return refusal(400, "\"address\" is not HOST:PORT with a numeric host or the name of a host");
-  if (parsed->has_host_name() && node_.level() < cluster::kLevelOfNames) {
+// An address that the cluster cannot use.
+std::optional<Response> Leadership::refuse_address(const cluster::MemberAddress& address) const {
+  if (address.has_host_name() && node_.level() < cluster::kLevelOfNames) {
     return refusal(409, fmt::format("{} has the name of a host, which needs feature level {}, and "
                                     "the cluster uses {}: upgrade all nodes, or give a numeric "
                                     "address",
-                                    parsed->endpoint(), cluster::kLevelOfNames, node_.level()));
+                                    address.endpoint(), cluster::kLevelOfNames, node_.level()));
   }
-  std::vector<Member> members = node_.members();
-  if (named(members, name) != members.end())
-    return refusal(409, fmt::format("a node with the name {} is a member", name));
+  const std::vector<Member> members = node_.members();
+  if (named(members, address.name) != members.end())
+    return refusal(409, fmt::format("a node with the name {} is a member", address.name));
   for (const Member& member : members) {
     const auto other = cluster::parse_member_address(member.address);
-    if (other && other->endpoint() == parsed->endpoint())
-      return refusal(409, fmt::format("{} is the address of {}", parsed->endpoint(), other->name));
+    if (other && other->endpoint() == address.endpoint())
+      return refusal(409, fmt::format("{} is the address of {}", address.endpoint(), other->name));
   }
+  return std::nullopt;
+}
+
+// The path of a standby that stays is one of its own: a leader of an earlier version refuses it,
+// where it would ignore an unknown key and make the node a voter.
+Response Leadership::add(const std::string& name, const std::string& address, bool stays) {
+  const auto parsed = cluster::parse_member_address(fmt::format("{}@{}", name, address));
+  if (!parsed)
+    return refusal(400, "\"address\" is not HOST:PORT with a numeric host or the name of a host");
+  if (stays && node_.level() < cluster::kLevelOfStandbys) {
+    return refusal(409, fmt::format("a standby that stays needs feature level {}, and the cluster "
+                                    "uses {}: upgrade all nodes",
+                                    cluster::kLevelOfStandbys, node_.level()));
+  }
+  if (auto refused = refuse_address(*parsed)) return std::move(*refused);
+  std::vector<Member> members = node_.members();
   if (members.size() >= CORE_MOST_MEMBERS) return refusal(409, "the cluster has too many members");
   members.push_back({.id = os::random_number(),
                      .role = MemberRole::standby,
-                     .address = cluster::to_string(*parsed)});
+                     .address = cluster::to_string(*parsed),
+                     .stays = stays});
   if (!node_.change_members(members))
     return refusal(503, "another change of the members is under way");
-  log_.info("adding a node", {{"name", name}, {"address", parsed->endpoint()}});
+  log_.info(stays ? "adding a standby that stays" : "adding a node",
+            {{"name", name}, {"address", parsed->endpoint()}});
+  return kAccepted;
+}
+
+// promote_standbys() makes it a voter when it has caught up.
+Response Leadership::promote(const std::string& name) {
+  std::vector<Member> members = node_.members();
+  const auto found = named(members, name);
+  if (found == members.end()) return refusal(404, fmt::format("no member is named {}", name));
+  Member& member = members[static_cast<std::size_t>(found - members.begin())];
+  if (!member.stays) return kAccepted;
+  member.stays = false;
+  if (!node_.change_members(members))
+    return refusal(503, "another change of the members is under way");
+  log_.info("a standby no longer stays one", {{"name", name}});
   return kAccepted;
 }
 
@@ -215,7 +247,7 @@ void Leadership::try_again(std::string_view reason) {
 void Leadership::promote_standbys() {
   const std::vector<Member> members = node_.members();
   for (std::size_t i = 0; i < members.size(); ++i) {
-    if (members[i].role != MemberRole::standby) continue;
+    if (members[i].role != MemberRole::standby || members[i].stays) continue;
     std::vector<Member> next = members;
     next[i].role = MemberRole::voter;
     if (!node_.change_members(next)) continue;

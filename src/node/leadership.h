@@ -9,7 +9,8 @@
 //     does not happen within an election timeout, the lease returns and step 2 is retried a few
 //     times.
 //
-// A standby becomes a voter as soon as it has all committed entries.
+// A standby becomes a voter as soon as it has all committed entries, unless it stays
+// (Member::stays): then an operator has to promote it first.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ class Leadership {
   Leadership(os::Log& log, cluster::Node& node, const cluster::ReplicatedLog& facts)
       : log_(log), node_(node), facts_(facts) {}
 
-  // Carries out an operator's request: /cluster/add, /cluster/remove, /cluster/transfer. The effect
-  // may come later.
+  // Carries out an operator's request: /cluster/add, /cluster/add-standby, /cluster/promote,
+  // /cluster/remove, /cluster/transfer. The effect may come later.
   cluster::Response run(const cluster::Request& request);
   // Returns why a request to remove a member is refused; no value: it is carried out, unless
   // another change of the members is under way. O(members).
@@ -62,7 +63,9 @@ class Leadership {
 
   std::string lost_with(const std::vector<cluster::Member>& members,
                         const cluster::Member& without) const;
-  cluster::Response add(const std::string& name, const std::string& address);
+  std::optional<cluster::Response> refuse_address(const cluster::MemberAddress& address) const;
+  cluster::Response add(const std::string& name, const std::string& address, bool stays);
+  cluster::Response promote(const std::string& name);
   std::optional<cluster::Response> refuse_removal(const std::vector<cluster::Member>& members,
                                                   const std::string& name, bool force) const;
   cluster::Response remove(const std::string& name, bool force);

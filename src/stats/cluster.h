@@ -54,6 +54,7 @@ struct ClusterNode {
   // On the leader: how long ago the oldest entry was appended that the disk of the node lacks; 0:
   // it has all.
   std::optional<Duration> lag = {};
+  bool stays = false;  // a standby that does not become a voter by itself
 };
 
 struct ClusterState {

@@ -11,6 +11,7 @@
 #include "cluster/lease.h"
 #include "cluster/levels.h"
 #include "cluster/member.h"
+#include "cluster/membership.h"
 #include "cluster/message.h"
 #include "journal/little_endian.h"
 #include "tests/engine/recording.h"
@@ -242,6 +243,25 @@ TEST_CASE("the address of a member is a name, a host and a port") {
   CHECK_FALSE(is_node_name(""));
   CHECK_FALSE(is_node_name("a@"));
   CHECK_FALSE(is_node_name("\xc3\xa4"));
+}
+
+TEST_CASE("a standby that stays has a mark after its address, which other members never have") {
+  const std::vector<Member> members = {
+      {.id = 1, .role = MemberRole::voter, .address = "a@10.0.0.1:11302"},
+      {.id = 2, .role = MemberRole::standby, .address = "b@10.0.0.2:11302"},
+      {.id = 3, .role = MemberRole::standby, .address = "c@10.0.0.3:11302", .stays = true}};
+  const auto encoded = encode_members(members);
+  REQUIRE(encoded.ok());
+  CHECK(encoded->find(std::string_view("c@10.0.0.3:11302 stays\0\0", 24)) != std::string::npos);
+  CHECK(encoded->find("stays") == encoded->rfind("stays"));
+  CHECK(decode_members(*encoded) == members);
+  // A promotion removes the mark. A voter has none.
+  std::vector<Member> voters = members;
+  voters[2].role = MemberRole::voter;
+  const auto promoted = encode_members(voters);
+  REQUIRE(promoted.ok());
+  CHECK(promoted->find("stays") == std::string::npos);
+  CHECK_FALSE(decode_members(*promoted)->back().stays);
 }
 
 TEST_CASE("the length of a frame is known from its first bytes, and bounded") {

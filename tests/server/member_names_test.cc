@@ -1,4 +1,5 @@
-// Members whose host is a name: the level that they need, and a state that is fetched from one.
+// Members whose host is a name, and standbys that stay: the level that they need; a state that is
+// fetched from a source with a name.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -61,6 +62,51 @@ TEST_CASE("a member with a name needs a cluster whose nodes all know names") {
     }
     CHECK(leadership.run(add_request("10.0.0.300:11302")).status == 400);
   }
+}
+
+TEST_CASE("a standby stays one over a restart of the leader until it is promoted") {
+  os::Log log([](std::string_view) { return true; }, [] { return Duration(); });
+  const loop_test::Directory place;
+  const std::string directory = place.file("");
+  const auto founded = node::bootstrap(directory, "a", "10.0.0.1:11302", kSegmentBytes);
+  REQUIRE_MESSAGE(founded.ok(), error_of(founded));
+  const cluster::Request add{.path = "/cluster/add-standby",
+                             .body = R"({"name":"b","address":"10.0.0.2:11302"})"};
+  const cluster::Request promote{.path = "/cluster/promote", .body = R"({"name":"b"})"};
+  {
+    lower_level(directory, cluster::kLevelOfStandbys - 1);
+    loop::Loop loop;
+    RunningNode::Options options;
+    options.level = cluster::kLevelOfStandbys - 1;
+    RunningNode node(loop, directory, 1, options);
+    node::Leadership leadership(log, node.node(), node.replica().log());
+    const cluster::Response refused = leadership.run(add);
+    CHECK(refused.status == 409);
+    CHECK(refused.body.find("a standby that stays needs feature level 6, and the cluster uses 5: "
+                            "upgrade all nodes") != std::string::npos);
+  }
+  lower_level(directory, cluster::kLevelOfStandbys);
+  {
+    loop::Loop loop;
+    RunningNode node(loop, directory, 1, {});
+    node::Leadership leadership(log, node.node(), node.replica().log());
+    CHECK(leadership.run(promote).status == 404);
+    CHECK(leadership.run(add).status == 200);
+    CHECK(leadership.run(add).status == 409);
+    const cluster::Index change = node.node().configurations().newest();
+    REQUIRE(node.run_until([&] { return node.node().log().stored() >= change; }));
+  }
+  loop::Loop loop;
+  RunningNode node(loop, directory, 1, {});
+  const std::vector<cluster::Member> members = node.node().members();
+  REQUIRE(members.size() == 2);
+  CHECK(members[1].stays);
+  CHECK(members[1].address == "b@10.0.0.2:11302");
+  node::Leadership leadership(log, node.node(), node.replica().log());
+  CHECK(leadership.run(promote).status == 200);
+  CHECK(leadership.run(promote).status == 200);
+  CHECK_FALSE(node.node().members()[1].stays);
+  CHECK(node.node().members()[1].role == cluster::MemberRole::standby);
 }
 
 TEST_CASE("a state is fetched from a source with a name") {

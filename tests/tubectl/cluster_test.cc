@@ -246,6 +246,11 @@ TEST_CASE("a cluster is healthy when all members vote, answer and have nearly al
         "c lacks the newest change of the members");
   CHECK(only([](State& state) { state.members[2].match.reset(); }) == "c has not answered");
   CHECK(only([](State& state) { state.members[2].silence.reset(); }) == "c has not answered");
+  // A standby that stays need not vote.
+  CHECK(shortcomings(changed([](State& state) {
+          state.members[2].votes = false;
+          state.members[2].stays = true;
+        })).empty());
   // The leader has its own entries.
   CHECK(shortcomings(changed([](State& state) { state.members[0].match.reset(); })).empty());
   CHECK_FALSE(knows_only_itself(healthy()));
@@ -340,6 +345,34 @@ TEST_CASE("a wait for an added node ends when the node votes") {
                           "d is no member yet", "d is a standby",
                           "d is a standby that lacks 4990 entries", "no leader is known", "refused",
                           "no leader is known", "d is a standby that lacks 10 entries"});
+}
+
+TEST_CASE("a wait for a standby that stays ends when it follows the leader") {
+  const auto with_d = [](std::uint64_t committed, std::uint64_t match) {
+    return changed([=](State& state) {
+      state.committed = committed;
+      state.members_index = 5001;
+      state.members.push_back({.name = "d", .match = match, .stays = true});
+    });
+  };
+  Node node{.seen = {healthy(), with_d(5000, 5000), with_d(7000, 5000), with_d(6002, 5001),
+                     with_d(6002, 5002)}};
+  CHECK(text_of(node.wait(changing(until_follows("d")))) == "d follows");
+  CHECK(node.shown == std::vector<std::string>{"d is no member yet",
+                                               "d is a standby that lacks 0 entries",
+                                               "d is a standby that lacks 2000 entries",
+                                               "d is a standby that lacks 1001 entries"});
+  // A follower does not know what d has.
+  State seen_by_follower = with_d(5001, 0);
+  seen_by_follower.name = "b";
+  seen_by_follower.members.back().match.reset();
+  Node follower{.seen = {seen_by_follower}};
+  CHECK(text_of(follower.wait(changing(until_follows("d")))) == "d follows");
+  // It was promoted meanwhile.
+  Node promoted{.seen = {changed([](State& state) {
+                  state.members.push_back({.name = "d", .votes = true, .match = 5000});
+                })}};
+  CHECK(text_of(promoted.wait(changing(until_follows("d")))) == "d votes");
 }
 
 TEST_CASE("a wait for an added node ends if there is no connection to it") {

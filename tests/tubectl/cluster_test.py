@@ -185,10 +185,13 @@ class Mistakes(ClusterTest):
                 (("status", "b"), "there is an argument too many: b"),
                 (("remove", "b", "10.0.0.2"), "there is an argument too many: 10.0.0.2"),
                 (("transfer", "b", "10.0.0.2"), "there is an argument too many: 10.0.0.2"),
-                (("status", "--no-wait"), "--no-wait and --timeout are for add, remove and "
-                                          "transfer"),
-                (("status", "--timeout", "1"), "--no-wait and --timeout are for add, remove and "
-                                               "transfer"),
+                (("status", "--no-wait"), "--no-wait and --timeout are for add, promote, "
+                                          "remove and transfer"),
+                (("status", "--timeout", "1"), "--no-wait and --timeout are for add, promote, "
+                                               "remove and transfer"),
+                (("promote",), "NAME is missing: that of the node"),
+                (("promote", "b", "10.0.0.2"), "there is an argument too many: 10.0.0.2"),
+                (("promote", "b", "--standby"), "--standby is for add"),
                 (("remove", "b", "--watch"), "--watch is for status"),
                 (("secret", "b"), "there is an argument too many: b"),
                 (("secret", "--watch"), "--watch is for status"),
@@ -380,6 +383,28 @@ class Changes(ClusterTest):
         self.assertIn("d is a member already (409)",
                       self.failed(FAILURE, node, "cluster", "add", "d", "10.0.0.4"))
 
+    def test_adds_a_standby_that_stays_and_promotes_it(self):
+        node = self.node(committed=5000)
+        for one in node.state["members"]:
+            one["match"] = 5000
+        self.assertEqual(self.done(node, "cluster", "add", "--standby", "d", "10.0.0.4"),
+                         "d follows\n")
+        self.assertEqual(node.requests[1][:2], ("POST", "/cluster/add-standby"))
+        self.assertEqual(json.loads(node.requests[1][2]), {"name": "d",
+                                                           "address": "10.0.0.4:11302"})
+        self.assertRegex(self.done(node, "cluster", "status"),
+                         r"(?m)^d +10.0.0.4:11302 +standby, stays +\d+ ")
+        self.assertEqual(self.done(node, "wait-cluster"), "")
+        self.assertFalse(node.state["members"][-1]["votes"])
+        node.requests.clear()
+        self.assertEqual(self.done(node, "cluster", "promote", "d"), "d votes\n")
+        self.assertEqual(node.requests[1], ("POST", "/cluster/promote", '{"name":"d"}'))
+        self.assertTrue(node.state["members"][-1]["votes"])
+        self.assertEqual(self.done(node, "cluster", "promote", "d", "--json"),
+                         '{"action":"promote","name":"d","done":true}\n')
+        self.assertIn("there is no node x (404)",
+                      self.failed(FAILURE, node, "cluster", "promote", "x"))
+
     def test_a_node_that_cannot_be_added_is_removed_again(self):
         node = self.node()
 
@@ -404,7 +429,9 @@ class Changes(ClusterTest):
 
     def test_does_not_wait_when_it_is_not_to(self):
         node = self.node()
-        for words in (("add", "d", "10.0.0.4"), ("remove", "d"), ("transfer",), ("transfer", "c")):
+        for words in (("add", "d", "10.0.0.4"), ("remove", "d"),
+                      ("add", "--standby", "d", "10.0.0.4"), ("promote", "d"), ("transfer",),
+                      ("transfer", "c")):
             node.requests.clear()
             self.assertEqual(self.done(node, "cluster", *words, "--no-wait"), "")
             self.assertEqual(len(node.requests), 2)

@@ -12,7 +12,8 @@ import threading
 def member(name, number, **changes):
     return {"name": name, "id": f"{number:016x}", "address": f"10.0.0.{number}:11302",
             "votes": True, "leads": False, "self": False, "match": 100,
-            "silent_ms": 10, "level": 2, "lag_ms": 0} | changes
+            "silent_ms": 10, "level": 2, "lag_ms": 0,
+            "stays": False} | changes
 
 
 def healthy_state():
@@ -63,7 +64,7 @@ class Listener(socketserver.ThreadingUnixStreamServer):
 
 class FakeAdmin:
     """Accepts each change. An added node gets half of its missing entries at each query, and
-    then votes. `on_look` may change the state before a query. `override` replaces the answer of
+    then votes, unless it stays a standby. `on_look` may change the state before a query. `override` replaces the answer of
     a path: with (status, document), with raw bytes, with silence (None), or with the result of a
     function."""
 
@@ -116,21 +117,23 @@ class FakeAdmin:
         for one in self.state["members"]:
             if not one["votes"]:
                 one["match"] += (self.state["committed"] - one["match"] + 1) // 2
-                one["votes"] = one["match"] == self.state["committed"]
+                one["votes"] = one["match"] == self.state["committed"] and not one["stays"]
         return 200, answer
 
     def change(self, action, change):
         members = self.state["members"]
         named = [one for one in members if one["name"] == change.get("name")]
-        if action == "add":
+        if action in ("add", "add-standby"):
             if named:
                 return 409, {"error": f"{change['name']} is a member already"}
             members.append(member(change["name"], len(members) + 1, address=change["address"],
-                                  votes=False, match=0))
+                                  votes=False, match=0, stays=action == "add-standby"))
         elif "name" in change and not named:
             return 404, {"error": f"there is no node {change['name']}"}
         elif action == "remove":
             members.remove(named[0])
+        elif action == "promote":
+            named[0]["stays"] = False
         else:
             leader = named[0] if named else next(one for one in members if not one["leads"])
             for one in members:

@@ -116,6 +116,8 @@ constexpr auto kMembers = std::to_array<Member>({
     {"ClusterMember", "lag_ms", kIntegerOrNull,
      "Milliseconds since the oldest entry was appended that its disk lacks; 0: it has all; null: "
      "not known."},
+    {"ClusterMember", "stays", kBoolean,
+     "It is a standby that does not become a voter until it is promoted."},
     {"Group", "name", kString, "The name of the group."},
     {"Group", "ready", kInteger, "Its ready members."},
     {"Group", "reserved", kInteger, "Its members that clients hold."},

@@ -47,7 +47,8 @@ std::optional<Member> member_of(const Json& value) {
                 .silence = time_of(value, "silent_ms"),
                 .level = number_of(value, "level"),
                 .failure = text_of(value, "failure"),
-                .lag = time_of(value, "lag_ms")};
+                .lag = time_of(value, "lag_ms"),
+                .stays = is_true(value, "stays")};
   if (member.name.empty()) return std::nullopt;
   return member;
 }
@@ -92,7 +93,8 @@ std::optional<std::string> standstill(const State& state, const Member& member, 
 
 std::string_view role_of(const Member& member) {
   if (member.leads) return "leader";
-  return member.votes ? "voter" : "standby";
+  if (member.votes) return "voter";
+  return member.stays ? "standby, stays" : "standby";
 }
 
 bool is_silent(const Member& member) {
@@ -237,7 +239,8 @@ std::vector<std::string> shortcomings(const State& state) {
   for (const Member& member : state.members) {
     const auto behind = state.behind(member);
     const bool is_heard = member.is_self || member.silence;
-    if (!member.votes) texts.push_back(fmt::format("{} does not vote", member.name));
+    if (!member.votes && !member.stays)
+      texts.push_back(fmt::format("{} does not vote", member.name));
     if (is_silent(member)) texts.push_back(silence_in_words(member));
     if (!is_heard || !behind) {
       texts.push_back(fmt::format("{} has not answered", member.name));

@@ -30,6 +30,7 @@ struct Member {
   std::optional<std::uint64_t> level{};   // the highest feature level that it knows
   std::string failure{};  // why the reporting node has no connection to it; empty: not known
   std::optional<Milliseconds> lag{};  // since the oldest entry that it lacks was appended
+  bool stays = false;                 // a standby that does not vote until it is promoted
 };
 
 struct State {
@@ -67,7 +68,7 @@ Result<State> read_state(std::string_view document);
 
 // The reporting node is never silent to itself.
 bool is_silent(const Member& member);
-// "leader", "voter" or "standby".
+// "leader", "voter", "standby" or "standby, stays".
 std::string_view role_of(const Member& member);
 // "b has been silent for 2.5 s", and the reason if it is known. Precondition: is_silent().
 std::string silence_in_words(const Member& member);
@@ -86,8 +87,8 @@ inline constexpr Milliseconds kSilent{1000};
 inline constexpr std::uint64_t kFarBehind = 1000;
 
 // The reasons why the cluster is not healthy. It is healthy (empty) if a leader is known, all
-// members vote, are not silent and lack at most kFarBehind entries, and they have the newest change
-// of the members, which is committed.
+// members but standbys that stay vote, all are not silent and lack at most kFarBehind entries, and
+// they have the newest change of the members, which is committed.
 std::vector<std::string> shortcomings(const State& state);
 // True if the node follows a leader. It does not know how far other members are, so it cannot say
 // whether the cluster is healthy.

@@ -186,7 +186,7 @@ std::string upgrade_json(const State& state, const UpgradeCheck& check) {
   std::vector<Json> members;
   for (const Member& member : state.members) {
     members.push_back({{"name", member.name},
-                       {"role", role_of(member)},
+                       {"role", member.votes ? role_of(member) : "standby"},
                        {"behind", number(state.behind(member))},
                        {"silent_ms", member.silence ? Json(member.silence->count()) : Json()},
                        {"level", number(member.level)},

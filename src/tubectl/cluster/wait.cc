@@ -38,9 +38,10 @@ std::string standby_in_words(const State& state, const Member& member) {
 
 // Remembers whether it has seen the member, whether the member has answered the leader, since when
 // a leader has been known without it, and since when the leader has had no connection to it.
-class VoteJudge {
+class AddedJudge {
  public:
-  explicit VoteJudge(std::string name) : name_(std::move(name)) {}
+  // `votes`: the member is to vote, or else to follow.
+  AddedJudge(std::string name, bool votes) : name_(std::move(name)), votes_(votes) {}
 
   Verdict operator()(const State& state, client::TimePoint now) {
     if (const Member* const member = state.find(name_)) {
@@ -48,13 +49,14 @@ class VoteJudge {
       // A node that has answered once may recover a large journal without an answer.
       if (member->failure.empty() && member->level) answered_ = true;
       if (member->failure.empty() || answered_ || !state.leads()) failed_since_.reset();
-      if (!member->votes) {
+      if (!member->votes && (votes_ || !follows(state, *member))) {
         std::string text = standby_in_words(state, *member);
         if (member->failure.empty() || answered_ || !state.leads())
           return {Kind::wait, std::move(text)};
         if (!failed_since_) failed_since_ = now;
         return {now - *failed_since_ < kUnreachable ? Kind::wait : Kind::failed, std::move(text)};
       }
+      if (!votes_ && !member->votes) return {Kind::done, fmt::format("{} follows", name_)};
       if (!state.has_final_members())
         return {Kind::wait, fmt::format("the vote of {} is not committed", name_)};
       if (state.lacks_change(*member))
@@ -81,7 +83,14 @@ class VoteJudge {
   }
 
  private:
+  static bool follows(const State& state, const Member& member) {
+    if (!state.has_final_members()) return false;
+    if (!state.leads()) return true;
+    return !state.lacks_change(member) && state.behind(member).value_or(UINT64_MAX) <= kFarBehind;
+  }
+
   std::string name_;
+  bool votes_;
   bool seen_ = false;
   bool answered_ = false;
   std::optional<client::TimePoint> missing_since_;
@@ -91,7 +100,11 @@ class VoteJudge {
 }  // namespace
 
 Judge until_votes(std::string name) {
-  return VoteJudge(std::move(name));
+  return AddedJudge(std::move(name), true);
+}
+
+Judge until_follows(std::string name) {
+  return AddedJudge(std::move(name), false);
 }
 
 Judge until_gone(std::string name) {

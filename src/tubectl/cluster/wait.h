@@ -31,6 +31,10 @@ using Judge = std::function<Verdict(const State& state, client::TimePoint now)>;
 inline constexpr Duration kLost = std::chrono::seconds(10);
 inline constexpr Duration kUnreachable = std::chrono::seconds(60);
 Judge until_votes(std::string name);
+// Waits until `name`, a standby that stays, follows the leader: the change that has added it is
+// committed, it has that, and lacks at most kFarBehind entries. Only the leader knows the last two:
+// on another node the wait ends with the first. Fails like until_votes().
+Judge until_follows(std::string name);
 // Waits until `name` is not a member.
 Judge until_gone(std::string name);
 // Waits until `to` leads; if `to` is empty, until another node than `from` leads.

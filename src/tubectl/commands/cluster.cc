@@ -39,9 +39,12 @@ constexpr std::string_view kClusterFooter =
 state a member, and waits until it has caught up and votes, and the loss of any
 node no longer undoes that; ADDRESS is its address for the other nodes, HOST:PORT
 where HOST is numeric or a name that the nodes resolve each time they connect;
-the default port is 11302. remove waits until NAME is no member. Both wait for a leader, and for an earlier change. transfer waits until
-NAME, or another node, leads. Each node of the cluster can be asked. secret prints
-a new secret, a line for the file that cluster.secret_file of all nodes names.
+the default port is 11302. With --standby, the node follows and does not vote
+until it is promoted. promote waits until such a node votes. remove waits until
+NAME is no member. All wait for a leader, and for an earlier change. transfer
+waits until NAME, or another node, leads. Each node of the cluster can be asked.
+secret prints a new secret, a line for the file that cluster.secret_file of all
+nodes names.
 upgrade-check prints what keeps the feature level from rising, and which node to
 upgrade next; the leader is the last. The exit code is 0 if a node may be
 restarted now, and 1, with the reasons, if that or one more failure would stop
@@ -54,12 +57,14 @@ examples:
   tubectl cluster add c 10.0.0.3
   tubectl cluster upgrade-check
   tubectl cluster add --no-wait d 10.0.0.4:11302
+  tubectl cluster add --standby copy 192.168.7.2
+  tubectl cluster promote copy
   tubectl cluster transfer b
   tubectl cluster remove --timeout 10 d
   (umask 077; tubectl cluster secret > cluster.secret))";
 
-constexpr std::array<std::string_view, 6> kClusterActions{"status",   "add",    "remove",
-                                                          "transfer", "secret", "upgrade-check"};
+constexpr std::array<std::string_view, 7> kClusterActions{
+    "status", "add", "promote", "remove", "transfer", "secret", "upgrade-check"};
 constexpr std::uint16_t kMemberPort = 11302;
 constexpr std::size_t kLongestMemberName = 32;
 // Pause before status reads the state again, to show whether a standby advances.
@@ -75,6 +80,7 @@ struct ClusterOptions {
   bool json = false;
   bool no_wait = false;
   bool force = false;
+  bool standby = false;
   std::optional<double> watch;
   std::optional<double> timeout;
 
@@ -125,6 +131,7 @@ std::string check_words(ClusterOptions& options) {
   constexpr std::array<ActionRow, kClusterActions.size()> kActionRows{
       {{"status", false, false, false, false},
        {"add", true, true, true, true},
+       {"promote", true, true, false, true},
        {"remove", true, true, false, true},
        {"transfer", false, true, false, true},
        {"secret", false, false, false, false},
@@ -138,9 +145,10 @@ std::string check_words(ClusterOptions& options) {
   }
   if (!options.is("status") && options.watch) return "--watch is for status";
   if (!row.waits && (options.no_wait || options.timeout)) {
-    return "--no-wait and --timeout are for add, remove and transfer";
+    return "--no-wait and --timeout are for add, promote, remove and transfer";
   }
   if (!options.is("remove") && options.force) return "--force is for remove";
+  if (!options.is("add") && options.standby) return "--standby is for add";
   if (options.name && !is_member_name(*options.name)) {
     return fmt::format("\"{}\" is no name of a node: it has 1 to {} letters, digits, and . _ -",
                        one_line(*options.name), kLongestMemberName);
@@ -218,8 +226,9 @@ cluster::Wait wait_of(const ClusterOptions& options, const cluster::State& befor
   cluster::Wait wait;
   wait.is_first = false;
   std::optional<double> seconds = options.timeout;
-  if (options.is("add")) {
-    wait.judge = cluster::until_votes(*options.name);
+  if (options.is("add") || options.is("promote")) {
+    wait.judge = options.standby ? cluster::until_follows(*options.name)
+                                 : cluster::until_votes(*options.name);
   } else if (options.is("remove")) {
     wait.judge = cluster::until_gone(*options.name);
     if (*options.name == before.name) {
@@ -236,6 +245,21 @@ cluster::Wait wait_of(const ClusterOptions& options, const cluster::State& befor
   return wait;
 }
 
+// The last part of the path of the request.
+std::string_view path_of(const ClusterOptions& options) {
+  return options.standby ? std::string_view("add-standby") : options.action;
+}
+
+// True if the change is found made, by a request whose answer was lost.
+bool is_made(const ClusterOptions& options, const cluster::State& before,
+             const cluster::State& now) {
+  const cluster::Member* const member = now.find(*options.name);
+  if (options.is("remove")) return member == nullptr;
+  if (member == nullptr) return false;
+  if (options.is("promote")) return !member->stays;
+  return before.find(*options.name) == nullptr && member->address == *options.address;
+}
+
 // A transfer is sent once: repeated, it might pass on the leadership of the new leader.
 // `accepted` is true if an answer has said that the change was made, and false if it was found
 // made.
@@ -248,18 +272,14 @@ cluster::Outcome<std::monostate> send_change(const ClusterOptions& options,
   auto sent = cluster::run_change(
       in_duration(options.timeout.value_or(kShortChangeSeconds)), cluster::system_clock(),
       [&](Duration most) {
-        auto answer = admin.change(options.action, json, most);
+        auto answer = admin.change(path_of(options), json, most);
         accepted = std::holds_alternative<std::monostate>(answer);
         return answer;
       },
       [&] {
         const auto seen = admin.look(cluster::kLongestLook);
         const auto* const state = std::get_if<cluster::State>(&seen);
-        if (state == nullptr) return false;
-        const cluster::Member* const member = state->find(*options.name);
-        if (!options.is("add")) return member == nullptr;
-        return before.find(*options.name) == nullptr && member != nullptr &&
-               member->address == *options.address;
+        return state != nullptr && is_made(options, before, *state);
       },
       [&](const std::string& text) { line.show(text); });
   line.clear();
@@ -361,10 +381,13 @@ constexpr std::array kClusterOptions{
     option<&ClusterOptions::force>(
         {.names = "--force",
          .help = "Of remove: also if the other voters that answer are too few"}),
+    option<&ClusterOptions::standby>(
+        {.names = "--standby",
+         .help = "Of add: the node stays without a vote until it is promoted"}),
     option<&ClusterOptions::timeout>(
         {.names = "--timeout",
          .type = time(0, 1e7),
-         .help = "Wait at most this time for the change [30; add: as long as it goes on]",
+         .help = "Wait at most this time for the change [30; add, promote: as long as it goes on]",
          .excludes = {"--no-wait"}}),
 };
 
@@ -378,7 +401,7 @@ const Subcommand& cluster_command() {
                                          .options = kClusterOptions,
                                          .footer = kClusterFooter,
                                          .usage = "[OPTIONS] status\n[OPTIONS] add NAME ADDRESS\n"
-                                                  "[OPTIONS] remove NAME\n"
+                                                  "[OPTIONS] promote NAME\n[OPTIONS] remove NAME\n"
                                                   "[OPTIONS] transfer [NAME]\n[OPTIONS] secret\n"
                                                   "[OPTIONS] upgrade-check"});
   return kCommand;

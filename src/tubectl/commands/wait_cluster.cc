@@ -18,9 +18,10 @@ namespace tubed::tubectl {
 namespace {
 
 constexpr std::string_view kWaitClusterFooter =
-    R"(A cluster is healthy when a leader is known, and each member votes, was heard
-within the last second, and lacks at most 1,000 entries. Only the leader knows
-that: on another node the exit code is 1. It looks every 0.1 s.
+    R"(A cluster is healthy when a leader is known, and each member votes or is a
+standby that stays, was heard within the last second, and lacks at most 1,000
+entries. Only the leader knows that: on another node the exit code is 1. It looks
+every 0.1 s.
 
 examples:
   tubectl wait-cluster --timeout 60
