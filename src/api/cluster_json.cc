@@ -28,7 +28,9 @@ Json member_json(const stats::ClusterNode& node) {
           {"level", node.level > 0 ? Json(node.level) : Json()},
           {"failure", node.failure.empty() ? Json() : Json(node.failure)},
           {"lag_ms", node.lag ? in_milliseconds(*node.lag) : Json()},
-          {"stays", node.stays}};
+          {"stays", node.stays},
+          {"clock_difference_ms",
+           node.clock_difference ? in_milliseconds(*node.clock_difference) : Json()}};
 }
 
 }  // namespace

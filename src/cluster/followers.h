@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "base/time.h"
 #include "cluster/lease.h"
@@ -16,6 +17,9 @@ class Followers {
  public:
   explicit Followers(Duration election_timeout) : lease_(election_timeout) {}
 
+  // An answer that has taken longer says too little about the clock of the node.
+  static constexpr Duration kLongestReading = std::chrono::milliseconds(500);
+
   // The last answer of a node.
   struct Answer {
     Time at;
@@ -27,11 +31,27 @@ class Followers {
     lease_.reset();
     answers_.clear();
     added_.clear();
+    clocks_.clear();
     reset_ = now;
   }
   // This leader has added the node to the cluster.
   void added(NodeId node, Time now) { added_[node] = now; }
   void answered(NodeId node, Answer answer) { answers_[node] = answer; }
+
+  // A node has answered a frame that was sent at `sent` with its wall clock; this node's is `wall`
+  // now.
+  void read_clock(NodeId node, Time clock, Time sent, Time now, Time wall) {
+    const Duration taken = now - sent;
+    if (taken > kLongestReading) return;
+    const Duration ahead = clock - (wall - taken / 2);
+    clocks_[node] = std::max(ahead, -ahead);
+  }
+  // Returns how far the wall clock of the node was from this node's, to half of the time that its
+  // answer took. Nothing: not known.
+  std::optional<Duration> clock_difference(NodeId node) const {
+    const auto found = clocks_.find(node);
+    return found == clocks_.end() ? std::nullopt : std::optional(found->second);
+  }
 
   Lease& lease() { return lease_; }
   const Lease& lease() const { return lease_; }
@@ -62,6 +82,7 @@ class Followers {
   Lease lease_;
   std::map<NodeId, Answer> answers_;
   std::map<NodeId, Time> added_;
+  std::map<NodeId, Duration> clocks_;
   Time reset_;
 };
 

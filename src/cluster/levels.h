@@ -28,7 +28,7 @@ inline constexpr std::array<std::string_view, kFeatureLevel + 1> kLevelAllows = 
     "appends in parts, so load on a narrow link does not keep signs of life from a node",
     "clients of any node, whose bytes it passes to the leader",
     "host names in the addresses of members",
-    "standbys that stay without a vote until they are promoted"};
+    "standbys that stay without a vote until they are promoted, and the wall clocks of followers"};
 
 // From this level a node takes clients that another node passes on.
 inline constexpr Level kLevelOfClients = 4;
@@ -36,6 +36,8 @@ inline constexpr Level kLevelOfClients = 4;
 inline constexpr Level kLevelOfNames = 5;
 // From this level a member may be a standby that stays (Member::stays).
 inline constexpr Level kLevelOfStandbys = 6;
+// From this level a follower sends its wall clock with the result of an append.
+inline constexpr Level kLevelOfClocks = 6;
 
 constexpr std::string_view what_level_allows(Level level) {
   return level < kLevelAllows.size() ? kLevelAllows[level] : "what a later version knows";

@@ -31,7 +31,7 @@ struct Message {
   NodeId to = 0;
   Time sent;  // by the sender's monotonic clock
   Time echo;  // send time of the newest frame of this term's leader, by its clock (append_result)
-  Time time;  // of the cluster (append)
+  Time time;  // of the cluster (append); the sender's wall clock (append_result, kLevelOfClocks)
 
   MessageType type = MessageType::append;
   Term term = 0;

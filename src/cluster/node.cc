@@ -208,6 +208,7 @@ void Node::send(const core_message& message) {
     frame.full = full();
     if (frame.rejected > 0) explain(frame, *log_, applicable());
     frame.echo = leader_frames_.newest(frame.to, frame.term);
+    if (level() >= kLevelOfClocks) frame.time = host_.wall();
   }
   host_.send(frame.to, encode(frame));
 }
@@ -305,6 +306,8 @@ void Node::take_echo(const Message& result) {
   followers_.answered(result.from, {.at = host_.clock(), .full = result.full});
   if (result.echo == Time()) return;
   followers_.lease().answered(result.from, result.echo);
+  if (result.time != Time())
+    followers_.read_clock(result.from, result.time, result.echo, host_.clock(), host_.wall());
   appends_->acknowledged(result.from, result.echo);
   host_.node_changed();
 }

@@ -96,6 +96,11 @@ class Node final : private RaftLogHost {
   // On a leader: how long ago the oldest entry was appended that is not on the disk of this member;
   // 0: it has all. Nothing: not known, as before its first answer.
   std::optional<Duration> lag(NodeId member) const;
+  // On a leader: how far the wall clock of this follower was from its own at the last answer.
+  // Nothing: not known.
+  std::optional<Duration> clock_difference(NodeId member) const {
+    return leads() ? followers_.clock_difference(member) : std::nullopt;
+  }
   // Returns until when this node can be sure that no other node leads. Time::min(): it does not
   // lead, or cannot be sure.
   Time lease_end() const;

@@ -15,6 +15,8 @@ class NodeHost {
  public:
   // Reads the monotonic clock.
   virtual Time clock() const = 0;
+  // Reads the wall clock, in nanoseconds since 1970. Time(): it is not known.
+  virtual Time wall() const { return {}; }
   // Sends a frame, or loses it.
   virtual void send(NodeId to, std::string frame) = 0;
   // applicable(), committed(), leads() or the lease may have changed. The host checks them later,

@@ -511,6 +511,7 @@ const stats::ClusterState& ClusterMember::state() {
     state_.cluster = shown_cluster(cluster_id_);
   state_.serves = serves_;
   state_.raft_log_limit = settings_.cluster.log_size;
+  state_.election_timeout = settings_.cluster.election_timeout;
   state_.fetched_bytes = transfers_.fetched_bytes();
   state_.fetches = transfers_.installed();
   state_.forwarded = forwarded();

@@ -42,6 +42,7 @@ stats::ClusterNode described(const cluster::Node& node, const cluster::Member& m
   if (!node.leads()) return described;
   described.match = described.is_self ? node.log().stored() : node.match(member.id);
   described.lag = node.lag(member.id);
+  described.clock_difference = node.clock_difference(member.id);
   if (described.is_self) {
     described.silence = Duration::zero();
   } else if (const auto since = node.silent_since(member.id)) {

@@ -55,6 +55,8 @@ struct ClusterNode {
   // it has all.
   std::optional<Duration> lag = {};
   bool stays = false;  // a standby that does not become a voter by itself
+  // On the leader: how far the wall clock of the node was from the leader's at its last answer.
+  std::optional<Duration> clock_difference = {};
 };
 
 struct ClusterState {
@@ -88,7 +90,12 @@ struct ClusterState {
   std::uint64_t slow_appends = 0;  // by this node, of more than half an election timeout
   std::uint64_t forwarded = 0;     // clients of this node that are passed to the leader, or wait
   std::vector<ClusterNode> nodes = {};  // members, in the order of the configuration
+  Duration election_timeout{};          // cluster.election_timeout of this node
 };
+
+// On the leader: how many of the voters that answer may fail before no majority answers; 0: the
+// next failure stops the cluster. Nothing: this node does not lead. O(nodes).
+std::optional<std::uint64_t> spare_voters(const ClusterState& state);
 
 // The members in one line, with a space between: NAME:ROLE:MATCH:SILENCE_MS, where ROLE is leader,
 // voter or standby, and - is a number that is not known. O(nodes).

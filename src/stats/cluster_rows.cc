@@ -133,6 +133,20 @@ constexpr Row<ClusterState> kCluster[] = {
      .meaning = "Clients that this node passes to the leader, or that wait for one.",
      .number = [](const ClusterState& s) { return s.forwarded; },
      .metric = {.family = "tubed_cluster_forwarded_clients"}},
+    {.key = "",
+     .meaning = "On the leader: how many of the voters that answer may fail before no majority "
+                "answers.",
+     .number = [](const ClusterState& s) { return *spare_voters(s); },
+     .metric = {.family = "tubed_cluster_spare_voters"},
+     .shown = [](const ClusterState& s) { return spare_voters(s).has_value(); }},
+    {.key = "",
+     .meaning = "The feature level that the cluster uses.",
+     .number = [](const ClusterState& s) { return std::uint64_t{s.feature_level}; },
+     .metric = {.family = "tubed_cluster_feature_level"}},
+    {.key = "",
+     .meaning = "cluster.election_timeout of this node.",
+     .seconds = [](const ClusterState& s) { return s.election_timeout; },
+     .metric = {.family = "tubed_cluster_election_timeout_seconds"}},
 };
 
 constexpr Row<ClusterNode> kClusterNode[] = {
@@ -159,6 +173,17 @@ constexpr Row<ClusterNode> kClusterNode[] = {
      .seconds = [](const ClusterNode& n) { return *n.lag; },
      .metric = {.family = "tubed_cluster_node_lag_seconds"},
      .shown = [](const ClusterNode& n) { return n.lag.has_value() && !n.is_self; }},
+    {.key = "",
+     .meaning =
+         "The highest feature level that a member knows, once this node was connected to it.",
+     .number = [](const ClusterNode& n) { return std::uint64_t{n.level}; },
+     .metric = {.family = "tubed_cluster_node_level"},
+     .shown = [](const ClusterNode& n) { return n.level != 0; }},
+    {.key = "",
+     .meaning = "On the leader: how far the wall clock of another member is from the leader's.",
+     .seconds = [](const ClusterNode& n) { return *n.clock_difference; },
+     .metric = {.family = "tubed_cluster_node_clock_difference_seconds"},
+     .shown = [](const ClusterNode& n) { return n.clock_difference.has_value(); }},
 };
 
 }  // namespace
@@ -169,6 +194,20 @@ Rows<ClusterState> cluster_rows() {
 
 Rows<ClusterNode> cluster_node_rows() {
   return kClusterNode;
+}
+
+std::optional<std::uint64_t> spare_voters(const ClusterState& state) {
+  if (state.role != ClusterRole::leader) return std::nullopt;
+  constexpr Duration kSilent = std::chrono::seconds(5);
+  std::uint64_t voters = 0;
+  std::uint64_t answering = 0;
+  for (const ClusterNode& node : state.nodes) {
+    if (!node.votes) continue;
+    ++voters;
+    if (node.is_self || (node.silence && *node.silence < kSilent)) ++answering;
+  }
+  const std::uint64_t majority = voters / 2 + 1;
+  return answering > majority ? answering - majority : 0;
 }
 
 std::string nodes_text(const ClusterState& state) {

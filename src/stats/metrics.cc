@@ -212,6 +212,7 @@ void append_rows(Rows<State> rows, const State& state, std::string& text) {
     if (row.metric.family.empty() || !applies(row.metric, state)) continue;
     if (row.metric.family != family) begin_family(row.metric, row.help(), text);
     family = row.metric.family;
+    if (row.shown != nullptr && !row.shown(state)) continue;
     if (row.histogram == nullptr) {
       append_row(row, LineWords(family, row.metric.label, {}), {}, state, text);
     } else {

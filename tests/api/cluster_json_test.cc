@@ -15,13 +15,13 @@ TEST_CASE("the leader knows its lease and the members") {
         R"("members":[)"
         R"({"name":"a","id":"0000000000000001","address":"127.0.0.1:11301","votes":true,)"
         R"("leads":true,"self":true,"match":1001,"silent_ms":0,"level":2,"failure":null,)"
-        R"("lag_ms":0,"stays":false},)"
+        R"("lag_ms":0,"stays":false,"clock_difference_ms":null},)"
         R"({"name":"b","id":"0000000000000002","address":"127.0.0.1:11302","votes":true,)"
         R"("leads":false,"self":false,"match":990,"silent_ms":12,"level":1,"failure":null,)"
-        R"("lag_ms":2250,"stays":false},)"
+        R"("lag_ms":2250,"stays":false,"clock_difference_ms":1500},)"
         R"({"name":"c","id":"0000000000000003","address":"[::1]:11303","votes":false,)"
         R"("leads":false,"self":false,"match":null,"silent_ms":null,"level":null,"failure":null,)"
-        R"("lag_ms":null,"stays":false}]})"
+        R"("lag_ms":null,"stays":false,"clock_difference_ms":null}]})"
         "\n");
 }
 

@@ -22,6 +22,7 @@ constexpr std::uint64_t kCluster = 7;
 
 struct Host final : NodeHost {
   Time clock() const override { return now; }
+  Time wall() const override { return now + ahead; }
   void send(NodeId to, std::string frame) override { sent.emplace_back(to, std::move(frame)); }
   void node_changed() override {}
   void fetch_state(NodeId from) override { fetched_from = from; }
@@ -29,6 +30,7 @@ struct Host final : NodeHost {
   void raft_log_full(bool /*full*/, const std::string& /*reason*/) override {}
 
   Time now{1h};
+  Duration ahead{};  // wall clock minus monotonic clock
   std::vector<std::pair<NodeId, std::string>> sent;
   NodeId fetched_from = 0;
   std::string failure;
@@ -83,9 +85,10 @@ class Trio {
     std::uint64_t sent{};       // in all frames
   };
 
-  explicit Trio(const NodeOptions& node_options) : options(node_options) {
+  explicit Trio(const NodeOptions& node_options, Level level = kFeatureLevel)
+      : options(node_options) {
     for (NodeId id = 1; id <= 3; ++id) {
-      REQUIRE(found(of(id).disk, log_options(), id, founders(3)).ok());
+      REQUIRE(found(of(id).disk, log_options(), id, founders(3), level).ok());
       start(id, founding_position(kCluster));
     }
   }
@@ -323,6 +326,47 @@ TEST_CASE("a leader knows how long each follower has lacked an entry") {
     // It has the time of the cluster from the frames of the first leader, each a millisecond old.
     CHECK(next.lag(other) == trio.now - first - 1ms);
   }
+}
+
+TEST_CASE("a leader knows how far the wall clocks of its followers differ, from level 6 on") {
+  Level level = kLevelOfClocks;
+  SUBCASE("level 5") {
+    level = kLevelOfClocks - 1;
+  }
+  SUBCASE("level 6") {}
+  Trio trio(node_options(), level);
+  for (Trio::Machine& machine : trio.machines) machine.host.ahead = 1000h;
+  const NodeId leader = trio.elect();
+  const NodeId early = leader % 3 + 1;
+  const NodeId late = early % 3 + 1;
+  const Node& node = trio.node(leader);
+  trio.of(early).host.ahead += 2s;
+  trio.of(late).host.ahead -= 3s;
+  for (int i = 0; i < 100; ++i) trio.step();
+  CHECK_FALSE(node.clock_difference(leader));
+  CHECK_FALSE(trio.node(early).clock_difference(late));
+  if (level < kLevelOfClocks) {
+    CHECK_FALSE(node.clock_difference(early));
+    return;
+  }
+  CHECK(node.clock_difference(early).value() >= 2s - 10ms);
+  CHECK(node.clock_difference(early).value() <= 2s + 10ms);
+  CHECK(node.clock_difference(late).value() >= 3s - 10ms);
+  CHECK(node.clock_difference(late).value() <= 3s + 10ms);
+}
+
+TEST_CASE("an answer that has taken long says nothing about the clock of a follower") {
+  Followers followers(300ms);
+  followers.reset(Time(1s));
+  CHECK_FALSE(followers.clock_difference(2));
+  followers.read_clock(2, Time(100s), Time(2s), Time(2s + 502ms), Time(90s));
+  CHECK_FALSE(followers.clock_difference(2));
+  followers.read_clock(2, Time(100s), Time(2s), Time(2s + 200ms), Time(90s));
+  CHECK(followers.clock_difference(2) == 10s + 100ms);
+  followers.read_clock(2, Time(80s), Time(3s), Time(3s + 200ms), Time(90s));
+  CHECK(followers.clock_difference(2) == 9s + 900ms);
+  followers.reset(Time(4s));
+  CHECK_FALSE(followers.clock_difference(2));
 }
 
 TEST_CASE("an entry without facts has the time at which the leader has appended it") {

@@ -8,7 +8,8 @@ import { action, axe, becomes, hashOf, newPage, open, overflow, row, runTests, s
   from "./lib.mjs";
 
 const member = (name, rest) => ({ name, id: `00000000000000${name}${name}`, address: `127.0.0.1:1130${name}`,
-  votes: true, leads: false, self: false, match: null, silent_ms: null, lag_ms: null, ...rest });
+  votes: true, leads: false, self: false, match: null, silent_ms: null, lag_ms: null, level: 6, stays: false,
+  clock_difference_ms: null, ...rest });
 
 // The answer to GET /cluster on the leader "a".
 const kLeader = {
@@ -111,6 +112,31 @@ test("the leader shows how far each member is", async () => {
   await show(page, "#/");
   await page.waitForSelector(`[data-alert="silent d"]`);
   assert.match(await page.textContent(`[data-alert="silent d"]`), /Node d: no answer for 1 min 5 s/);
+});
+
+test("the leader has alerts of what endangers the cluster", async () => {
+  const page = await pageOfNode(kLeader);
+  await open(page, "#/");
+  const alert = (name) => page.waitForSelector(`[data-alert="${name}"]`).then((found) => found.textContent());
+  assert.match(await alert("lag c"), /Node c lacks entries that were made 1 min 23 s ago/);
+  const keys = ["no spare voter", "clock c", "levels"];
+  const shown = () => page.locator(keys.map((key) => `[data-alert="${key}"]`).join()).count();
+  assert.equal(await shown(), 0);
+  const changed = (change) => ({ ...kLeader, members: kLeader.members.map((each) =>
+    (each.name === "c" ? { ...each, ...change } : each)) });
+  await setNode(page, changed({ silent_ms: 10_000, clock_difference_ms: 2500, level: 5 }));
+  assert.match(await alert("no spare voter"), /Just a majority of the voters answers/);
+  assert.match(await alert("clock c"), /Node c: its clock differs by 3 s from the leader's/);
+  assert.match(await alert("levels"), /The nodes have different versions/);
+  assert.match(await alert("silent c"), /Node c: no answer for 10 s/);
+  await setNode(page, changed({ silent_ms: 9999, clock_difference_ms: 1000, lag_ms: 59_999 }));
+  await becomes("no alert", shown, 0);
+  await becomes("no alert of the lag", () => page.locator(`[data-alert="lag c"]`).count(), 0);
+  // A member that is no voter is no loss.
+  await setNode(page, { ...kLeader, members: kLeader.members.map((each) =>
+    (each.votes && !each.self ? { ...each, votes: false, silent_ms: 20_000 } : each)) });
+  await alert("silent c");
+  assert.equal(await shown(), 0);
 });
 
 test("the view follows the cluster by itself", async () => {

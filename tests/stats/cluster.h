@@ -46,8 +46,10 @@ inline ClusterState leader_of_three() {
                      .silence = std::chrono::microseconds(12'500),
                      .link_rate = 6'250'000,
                      .level = 1,
-                     .lag = std::chrono::microseconds(2'250'500)},
-                    {.name = "c", .id = 3, .address = "[::1]:11303"}}};
+                     .lag = std::chrono::microseconds(2'250'500),
+                     .clock_difference = std::chrono::milliseconds(1'500)},
+                    {.name = "c", .id = 3, .address = "[::1]:11303"}},
+          .election_timeout = std::chrono::milliseconds(300)};
 }
 
 }  // namespace tubed::stats

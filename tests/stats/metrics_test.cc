@@ -494,12 +494,47 @@ TEST_CASE("the metrics of a cluster exist on its nodes") {
   CHECK_FALSE(samples.has(R"(tubed_cluster_node_link_bytes_per_second{node="c"})"));
   CHECK(samples.text_at(R"(tubed_cluster_node_lag_seconds{node="b"})") == "2.2505");
   CHECK_FALSE(samples.has(R"(tubed_cluster_node_lag_seconds{node="a"})"));
+  CHECK(samples.at("tubed_cluster_spare_voters") == 0);
+  CHECK(samples.at("tubed_cluster_feature_level") == 1);
+  CHECK(samples.text_at("tubed_cluster_election_timeout_seconds") == "0.3");
+  CHECK(samples.at(R"(tubed_cluster_node_level{node="a"})") == 2);
+  CHECK(samples.at(R"(tubed_cluster_node_level{node="b"})") == 1);
+  CHECK_FALSE(samples.has(R"(tubed_cluster_node_level{node="c"})"));
+  CHECK_FALSE(samples.has(R"(tubed_cluster_node_clock_difference_seconds{node="a"})"));
+  CHECK(samples.text_at(R"(tubed_cluster_node_clock_difference_seconds{node="b"})") == "1.5");
   CHECK_FALSE(samples.has(R"(tubed_cluster_node_lag_seconds{node="c"})"));
   CHECK(samples.at(R"(tubed_cluster_node_match_index{node="a"})") == 1001);
   CHECK(samples.at(R"(tubed_cluster_node_match_index{node="b"})") == 990);
   CHECK_FALSE(samples.has(R"(tubed_cluster_node_match_index{node="c"})"));
   CHECK_FALSE(samples.has(R"(tubed_cluster_node_silence_seconds{node="a"})"));
   CHECK(samples.text_at(R"(tubed_cluster_node_silence_seconds{node="b"})") == "0.0125");
+}
+
+TEST_CASE("a voter is spare if a majority answers without it") {
+  const auto spare = [](std::size_t voters, std::size_t silent, ClusterRole role) {
+    ClusterState cluster{.name = "a", .role = role};
+    for (std::size_t i = 0; i < voters; ++i) {
+      const bool answers = i + silent < voters;
+      cluster.nodes.push_back({.name = std::to_string(i),
+                               .votes = true,
+                               .is_self = i == 0,
+                               .silence = answers ? Duration::zero() : std::chrono::seconds(5)});
+    }
+    cluster.nodes.push_back({.name = "standby", .silence = Duration::zero()});
+    return spare_voters(cluster);
+  };
+  CHECK(spare(1, 0, ClusterRole::leader) == 0);
+  CHECK(spare(2, 0, ClusterRole::leader) == 0);
+  CHECK(spare(3, 0, ClusterRole::leader) == 1);
+  CHECK(spare(3, 1, ClusterRole::leader) == 0);
+  CHECK(spare(3, 2, ClusterRole::leader) == 0);
+  CHECK(spare(5, 0, ClusterRole::leader) == 2);
+  CHECK(spare(5, 2, ClusterRole::leader) == 0);
+  CHECK_FALSE(spare(3, 0, ClusterRole::follower));
+  Talk talk;
+  ClusterState cluster{.name = "b", .role = ClusterRole::follower};
+  talk.host.cluster_state = &cluster;
+  CHECK_FALSE(Samples(page_of(talk.service)).has("tubed_cluster_spare_voters"));
 }
 
 TEST_CASE("a waiting node names no cluster in its metrics, and the metrics of nodes are bounded") {

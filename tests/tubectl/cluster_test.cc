@@ -155,6 +155,16 @@ TEST_CASE("the overview of a cluster") {
         "lease -  held over 2\n");
 }
 
+TEST_CASE("a clock that differs is a warning") {
+  const auto warned = [](Milliseconds difference) {
+    return warnings(changed([=](State& state) { state.members[1].clock_difference = difference; }),
+                    nullptr, 0ms);
+  };
+  CHECK(warned(1000ms).empty());
+  CHECK(warned(2500ms) == std::vector<std::string>{
+                              "the clock of b differs by 2.5 s from the leader's: does NTP run?"});
+}
+
 TEST_CASE("text of a node cannot change the terminal or add lines") {
   const auto state = read_state(
       "{\"name\":\"a\\u001b[2J\",\"role\":\"x\\ny\",\"leader\":\"\\u009b1m\",\"members\":"

@@ -118,6 +118,8 @@ constexpr auto kMembers = std::to_array<Member>({
      "not known."},
     {"ClusterMember", "stays", kBoolean,
      "It is a standby that does not become a voter until it is promoted."},
+    {"ClusterMember", "clock_difference_ms", kIntegerOrNull,
+     "Milliseconds by which its wall clock differs from the leader's; null: not known."},
     {"Group", "name", kString, "The name of the group."},
     {"Group", "ready", kInteger, "Its ready members."},
     {"Group", "reserved", kInteger, "Its members that clients hold."},

@@ -15,6 +15,8 @@ const kUnwatchedMs = 5000;         // ready jobs and no worker for this long
 const kBuriedWindowMs = 5 * 60_000;
 const kOldSeconds = 15 * 60;
 const kSilentMs = 10_000;          // a member of the cluster without contact for this long
+const kLagMs = 60_000;             // a member of the cluster lacks an entry for this long
+const kClockMs = 1000;             // by which the clock of a member differs from the leader's
 const kFullLog = 0.5;              // share of the raft log's limit
 const kFull = 0.8;                 // share of a limit that needs attention
 const kVeryFull = 0.95;
@@ -39,8 +41,11 @@ export const thresholds = () => [
     + `an error from ${share(kVeryFull)} of the memory on, and if the jobs alone need `
     + `${share(kFull)} of the journal.`],
   ["Drain mode", "The server takes no new jobs."],
-  ["Cluster", `No node leads; a member has not answered for ${minutes(kSilentMs)}; the raft log `
-    + `uses ${share(kFullLog)} of cluster.log_size. Tubes have alerts on the leader only.`],
+  ["Cluster", `No node leads; a member has not answered for ${minutes(kSilentMs)}, or lacks an entry `
+    + `for ${minutes(kLagMs)}; of three voters or more, just a majority answers; the clock of a `
+    + `member differs by ${minutes(kClockMs)} from the leader's; members have different versions; `
+    + `the raft log uses ${share(kFullLog)} of cluster.log_size. Tubes have alerts on the leader `
+    + "only."],
 ];
 
 // An alert is {key, level, weight, text(), link(), tubes}. Texts are made on demand. `tubes`: the
@@ -128,16 +133,43 @@ function clusterAlerts(state) {
     add("not serving", "info", `${refusalOfNode(state)} Its console has the alerts of tubes.`,
       leaderConsole(state) || undefined);
   }
-  for (const { name, silent_ms: silence, failure } of state.members) {
-    if (silence < kSilentMs) continue;
-    add(`silent ${name}`, "warning", `Node ${visible(name)}: no answer for `
-      + `${duration(silence / 1000)}${failure ? ` (${visible(failure)})` : ""}.`);
+  if (hasJustMajority(state)) {
+    add("no spare voter", "error", "Just a majority of the voters answers: when one more fails, no "
+      + "node serves clients.");
+  }
+  for (const member of state.members) {
+    const { name, silent_ms: silence, failure } = member;
+    if (silence >= kSilentMs) {
+      add(`silent ${name}`, "warning", `Node ${visible(name)}: no answer for `
+        + `${duration(silence / 1000)}${failure ? ` (${visible(failure)})` : ""}.`);
+    } else if (member.lag_ms >= kLagMs) {
+      add(`lag ${name}`, "warning", `Node ${visible(name)} lacks entries that were made `
+        + `${duration(member.lag_ms / 1000)} ago.`);
+    }
+    if (member.clock_difference_ms > kClockMs) {
+      add(`clock ${name}`, "warning", `Node ${visible(name)}: its clock differs by `
+        + `${duration(member.clock_difference_ms / 1000)} from the leader's. Does NTP run?`);
+    }
+  }
+  const levels = new Set(state.members.map(({ level }) => level).filter(Boolean));
+  if (levels.size > 1) {
+    add("levels", "info", "The nodes have different versions: the feature level of the cluster "
+      + "stays as it is until all are upgraded.");
   }
   if (state.raft_log_limit > 0 && state.raft_log_bytes >= kFullLog * state.raft_log_limit) {
     add("raft log", "warning", `The raft log uses ${bytes(state.raft_log_bytes)} of its `
       + `${bytes(state.raft_log_limit)}: a node lacks many entries.`);
   }
   return found;
+}
+
+// A cluster of one or two voters has no voter to spare.
+function hasJustMajority({ role, members }) {
+  const voters = members.filter(({ votes }) => votes);
+  if (role !== "leader" || voters.length < 3) return false;
+  const answering = voters.filter(({ self, silent_ms: silence }) =>
+    self || (silence !== null && silence < kSilentMs));
+  return answering.length <= Math.floor(voters.length / 2) + 1;
 }
 
 // Each kind of alert about tubes: its words for one tube and for many, and the list that shows

@@ -48,7 +48,8 @@ std::optional<Member> member_of(const Json& value) {
                 .level = number_of(value, "level"),
                 .failure = text_of(value, "failure"),
                 .lag = time_of(value, "lag_ms"),
-                .stays = is_true(value, "stays")};
+                .stays = is_true(value, "stays"),
+                .clock_difference = time_of(value, "clock_difference_ms")};
   if (member.name.empty()) return std::nullopt;
   return member;
 }
@@ -210,6 +211,12 @@ std::vector<std::string> warnings(const State& state, const State* before, Milli
       if (auto text = standstill(state, member, *before, between)) {
         texts.push_back(std::move(*text));
       }
+    }
+  }
+  for (const Member& member : state.members) {
+    if (member.clock_difference && *member.clock_difference > kClockDiffers) {
+      texts.push_back(fmt::format("the clock of {} differs by {} from the leader's: does NTP run?",
+                                  member.name, in_words(*member.clock_difference)));
     }
   }
   if (state.raft_log_bytes && state.raft_log_limit &&

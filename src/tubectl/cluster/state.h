@@ -31,6 +31,7 @@ struct Member {
   std::string failure{};  // why the reporting node has no connection to it; empty: not known
   std::optional<Milliseconds> lag{};  // since the oldest entry that it lacks was appended
   bool stays = false;                 // a standby that does not vote until it is promoted
+  std::optional<Milliseconds> clock_difference{};  // from the leader's wall clock
 };
 
 struct State {
@@ -85,6 +86,7 @@ bool has_standby_behind(const State& state);
 
 inline constexpr Milliseconds kSilent{1000};
 inline constexpr std::uint64_t kFarBehind = 1000;
+inline constexpr Milliseconds kClockDiffers{1000};
 
 // The reasons why the cluster is not healthy. It is healthy (empty) if a leader is known, all
 // members but standbys that stay vote, all are not silent and lack at most kFarBehind entries, and
