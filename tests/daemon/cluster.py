@@ -176,6 +176,11 @@ class Node:
                 return status
         return None
 
+    def member(self, name):
+        """Returns a member as this node knows it, or None."""
+        members = (self.status() or {"members": []})["members"]
+        return next((one for one in members if one["name"] == name), None)
+
     def role(self):
         status = self.status()
         return status["role"] if status else None
@@ -337,6 +342,16 @@ class Cluster:
         """Adds a member; returns when the leader has accepted the change."""
         self.change("/cluster/add", {"name": node.name, "address": node.address})
 
+    def add_standby(self, node):
+        """Adds a standby that stays; returns when it follows the leader."""
+        self.change("/cluster/add-standby", {"name": node.name, "address": node.address})
+
+        def follows():
+            leader = self.find_leader()
+            member = leader and leader.member(node.name)
+            return member and member["lag_ms"] is not None
+        until(f"{node.name} to follow", follows)
+
     def add_missing(self):
         """Adds the nodes that the leader does not have. If leadership moves, the next leader may
         lack an entry that the previous leader accepted."""
@@ -368,7 +383,8 @@ class Cluster:
         """Repeats a request while another change is in progress or no node leads. The node that
         accepts it may lose leadership before it answers; the next request then finds the change
         done."""
-        done = {"/cluster/add": 409, "/cluster/remove": 404}.get(path)
+        done = {"/cluster/add": 409, "/cluster/add-standby": 409,
+                "/cluster/remove": 404}.get(path)
 
         def accepted():
             nonlocal repeated

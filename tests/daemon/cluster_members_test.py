@@ -245,6 +245,10 @@ class Members(ClusterTest):
                     ("/cluster/add", {"name": "d d", "address": free.address}, 400),
                     ("/cluster/add", {"name": "d", "address": "10.0.0.300:1"}, 400),
                     ("/cluster/add", {"name": "a", "address": free.address}, 409),
+                    ("/cluster/add-standby", {"name": "d"}, 400),
+                    ("/cluster/add-standby", {"name": "a", "address": free.address}, 409),
+                    ("/cluster/promote", {"name": "nobody"}, 404),
+                    ("/cluster/promote", {}, 400),
                     ("/cluster/remove", {"name": "nobody"}, 404),
                     ("/cluster/remove", {}, 400),
                     ("/cluster/transfer", {"name": "nobody"}, 404),
@@ -352,6 +356,76 @@ class Members(ClusterTest):
             found = node.all_jobs()
             self.assertEqual(single.end(), 0)
             self.assertEqual({job: found.get(job) for job in jobs}, jobs)
+
+    def test_a_backup_of_a_standby_under_load(self):
+        cluster = Cluster(self).start()
+        client = cluster.connect()
+        self.put_all_states(client)
+        client.close()
+        before = cluster.leader().all_jobs().keys()
+        load = self.start_load(cluster, clients=10)
+        copy = cluster.new_node("copy").start()
+        cluster.add_standby(copy)
+        client = cluster.connect()
+        client.ask("use kept")
+        kept = {client.put(b"kept %d" % number, ttr=60) for number in range(100)}
+        client.close()
+        cluster.wait_until_applied([copy])
+        self.wait_for_the_journal(copy)
+        backup = self.directory / "backup"
+        code, _, errors = copy.task("--backup", str(backup))
+        self.assertEqual(code, 0, errors)
+        self.stop_load(load)
+        self.assertFalse(cluster.leader().member("copy")["votes"])
+        jobs = {job: state for job, state in cluster.leader().all_jobs().items()
+                if job in kept or job in before}
+        self.assertEqual(jobs.keys(), kept | before)
+        for node in cluster:
+            node.stop()
+        code, _, errors = run("--check", str(backup))
+        self.assertEqual(code, 0, errors)
+        copy.write_settings(cluster_mode=False, journal__directory=str(backup))
+        single = Daemon(["--config", str(copy.config)], listeners=1)
+        found = copy.all_jobs()
+        self.assertEqual(single.end(), 0)
+        self.assertEqual({job: found.get(job) for job in jobs}, jobs)
+
+    # --- A standby that stays
+
+    def test_a_standby_stays_over_restarts_and_changes_of_the_leader(self):
+        cluster = Cluster(self).start()
+        voters = cluster.names()
+        copy = cluster.new_node("copy").start()
+        cluster.add_standby(copy)
+
+        def leader_finds_it_without_a_vote():
+            """The leader has had time to promote a standby that has everything."""
+            leader = cluster.leader()
+            client = cluster.connect()
+            client.put(b"x")
+            client.close()
+            cluster.wait_until_applied([copy])
+            looks = leader.metrics()["tubed_loop_turn_seconds_count"] + 100
+            until("100 turns of the leader",
+                  lambda: leader.metrics()["tubed_loop_turn_seconds_count"] >= looks)
+            member = leader.member("copy")
+            self.assertEqual((member["votes"], member["stays"], member["lag_ms"] is not None),
+                             (False, True, True))
+
+        leader_finds_it_without_a_vote()
+        former = cluster.leader().name
+        cluster.hand_over(cluster[next(name for name in voters if name != former)])
+        leader_finds_it_without_a_vote()
+        for node in cluster:
+            node.stop()
+        for node in cluster:
+            node.start()
+        leader_finds_it_without_a_vote()
+        self.assertEqual(copy.status()["role"], "standby")
+        cluster.change("/cluster/promote", {"name": "copy"})
+        cluster.wait_for_voters(sorted([*voters, "copy"]))
+        self.assertFalse(cluster.leader().member("copy")["stays"])
+        cluster.hand_over(copy)
 
     # --- Orderly changes of the leader
 
