@@ -28,7 +28,7 @@ _tubectl_options() {
     'undrain') echo '-h --help -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
     'reload') echo '-h --help -s --server --max-reply --json --tls --ca --cert --key --server-name --token-file' ;;
     'wait-idle') echo '-h --help -t --tube -s --server --max-reply --held --all --draining --timeout --json --tls --ca --cert --key --server-name --token-file' ;;
-    'cluster') echo '-h --help --admin --json --watch --no-wait --force --timeout' ;;
+    'cluster') echo '-h --help --admin --json --watch --no-wait --force --standby --timeout' ;;
     'wait-cluster') echo '-h --help --admin --timeout --json' ;;
     'clear') echo '-h --help -t --tube -s --server --max-reply --state --grep --older-than --newer-than --pri-over --pri-below --failures --tag --to -y --yes --json --tls --ca --cert --key --server-name --token-file' ;;
     'move') echo '-h --help -s --server --max-reply --state --grep --older-than --newer-than --pri-over --pri-below --failures --tag --count --json --tls --ca --cert --key --server-name --token-file' ;;
@@ -460,7 +460,7 @@ _tubectl_takes() {
       takes='words ready delayed buried reserved held'
       ;;
     'cluster 1')
-      takes='words status add remove transfer secret upgrade-check'
+      takes='words status add promote remove transfer secret upgrade-check'
       ;;
     'clear --state' | \
       'move --state' | \
