@@ -197,8 +197,8 @@ class Mistakes(ClusterTest):
                 (("secret", "--watch"), "--watch is for status"),
                 (("upgrade-check", "b"), "there is an argument too many: b"),
                 (("upgrade-check", "--watch"), "--watch is for status"),
-                (("upgrade-check", "--timeout", "1"), "--no-wait and --timeout are for add, remove "
-                                                      "and transfer")):
+                (("upgrade-check", "--timeout", "1"), "--no-wait and --timeout are for add, promote, "
+                                                      "remove and transfer")):
             with self.subTest(words=words):
                 self.assertEqual(self.failed(USAGE, node, "cluster", *words),
                                  f"{reason}; try tubectl cluster --help")
