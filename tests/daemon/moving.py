@@ -2,6 +2,7 @@
 exist afterwards.
 """
 
+import itertools
 import threading
 
 from harness import Client, until
@@ -15,12 +16,12 @@ def is_lost(error):
 
 
 class RetryingClients:
-    """Producers and a worker, each with one connection, which they reopen when it ends. A producer
-    puts a body until a server acknowledges it. The worker finishes one job for three that it
-    leaves."""
+    """Producers and a worker, each with one connection, which they reopen when it ends: to the next
+    of the addresses. A producer puts a body until a server acknowledges it. The worker finishes one
+    job for three that it leaves."""
 
-    def __init__(self, address, producers=2):
-        self.address = address
+    def __init__(self, *addresses, producers=2):
+        self.addresses = itertools.cycle(addresses)
         self.changed = threading.Condition()
         self.over = threading.Event()
         self.acknowledged = set()  # bodies
@@ -45,7 +46,7 @@ class RetryingClients:
         """Returns a connection, or None once stop() was called."""
         while not self.over.is_set():
             try:
-                client = Client(self.address)
+                client = Client(next(self.addresses))
                 client.socket.settimeout(LONG)  # a socket of systemd opens before a server answers
                 return client
             except OSError:
@@ -132,7 +133,7 @@ class RetryingClients:
         if self.errors:
             raise self.errors[0]
         there = set()
-        client = Client(self.address)
+        client = Client(next(self.addresses))
         while True:
             client.send(b"reserve-with-timeout 0\r\n")
             line = client.line()

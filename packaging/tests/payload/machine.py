@@ -365,8 +365,16 @@ def expect_failed_service(code, reason):
     clients_are_refused()
 
 
+def logs():
+    return systemctl("status", "--lines=0", UNIT, *SOCKETS, code=None) + journal(
+        "--lines=60", "--output=short-monotonic", "-u", "tubed*")
+
+
 class Trials:
-    """Runs the given functions, prints a line for each, and stops at the first failure."""
+    """Runs the given functions, prints a line for each, and stops at the first failure with explain()."""
+
+    def __init__(self, explain=logs):
+        self.explain = explain
 
     def run(self, *trials):
         for trial in trials:
@@ -377,7 +385,6 @@ class Trials:
             except Exception:  # pylint: disable=broad-except
                 traceback.print_exc(file=sys.stdout)
                 print(f"FAILED: {name}")
-                print(systemctl("status", "--lines=0", UNIT, *SOCKETS, code=None))
-                print(journal("--lines=60", "--output=short-monotonic", "-u", "tubed*"))
+                print(self.explain())
                 sys.exit(1)
             print(f"  {name}: {time.monotonic() - begin:.1f} s" + (f"; {detail}" if detail else ""))
