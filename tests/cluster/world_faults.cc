@@ -299,10 +299,13 @@ void World::change_members() {
     const bool waits = nodes_[member.id - 1].machine->blank();
     if (member.role == cluster::MemberRole::standby && !(waits && faults_ended_)) {
       member.role = cluster::MemberRole::voter;
+      member.stays = false;
       if (nature_.wipes > 0 && !faults_ended_ && below(2) == 0)
         after(some_time(Duration(), 2ms), [this, id = member.id] { wipe(id - 1); });
     } else if (voters > fewest && member.id != machine.id() && !faults_ended_ && !blank_node()) {
       member.role = cluster::MemberRole::standby;
+      member.stays =
+          machine.node().level() >= cluster::kLevelOfStandbys && counts_.member_changes % 2 == 0;
     } else {
       continue;
     }
