@@ -1,4 +1,4 @@
-// What a leader knows of its followers: how long each has lacked an entry, and its wall clock.
+// Tests of what a leader shows of its followers: their lag and their wall clocks.
 #include <doctest/doctest.h>
 
 #include "tests/cluster/trio.h"

@@ -1,4 +1,4 @@
-// What tubectl cluster upgrade-check says of given states.
+// Tests of what tubectl cluster upgrade-check prints.
 #include "tubectl/cluster/upgrade.h"
 
 #include <functional>

@@ -87,7 +87,7 @@ std::vector<std::string> restart_reasons(const State& state) {
   return reasons;
 }
 
-// What of a member keeps the level from rising. No value: nothing.
+// Why a member keeps the level from rising. No value: it does not.
 std::optional<std::string> level_waits_for(const State& state, const Member& member,
                                            std::uint64_t level) {
   if (is_silent(member)) return silence_in_words(member);

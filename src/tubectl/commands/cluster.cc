@@ -387,7 +387,8 @@ constexpr std::array kClusterOptions{
     option<&ClusterOptions::timeout>(
         {.names = "--timeout",
          .type = time(0, 1e7),
-         .help = "Wait at most this time for the change [30; add, promote: as long as it goes on]",
+         .help =
+             "Wait at most this time for the change [30; add, promote: while there is progress]",
          .excludes = {"--no-wait"}}),
 };
 
