@@ -54,6 +54,10 @@ std::optional<Member> member_of(const Json& value) {
   return member;
 }
 
+std::string entries(std::uint64_t number) {
+  return number == 1 ? "1 entry" : fmt::format("{} entries", number);
+}
+
 // A healthy number of voters is odd, and at least three.
 std::optional<std::string> voters_in_words(const State& state) {
   const auto voters = std::ranges::count_if(state.members, &Member::votes);
@@ -87,7 +91,7 @@ std::optional<std::string> standstill(const State& state, const Member& member, 
   const auto behind = state.behind(member);
   if (!behind || *behind == 0) return std::nullopt;
   return fmt::format("the standby {} has not advanced for {}: it lacks {}, or fetches the state",
-                     member.name, in_words(between), entries_in_words(*behind));
+                     member.name, in_words(between), entries(*behind));
 }
 
 }  // namespace
@@ -109,8 +113,18 @@ std::string silence_in_words(const Member& member) {
   return text;
 }
 
-std::string entries_in_words(std::uint64_t number) {
-  return number == 1 ? "1 entry" : fmt::format("{} entries", number);
+std::string no_connection_to(const Member& member) {
+  return fmt::format("no connection to {}: {}", member.name, member.failure);
+}
+
+std::optional<std::string> lack_of(const State& state, const Member& member) {
+  const auto behind = state.behind(member);
+  const bool is_heard = member.is_self || member.silence;
+  if (!is_heard || !behind) return fmt::format("{} has not answered", member.name);
+  if (*behind > kFarBehind) return fmt::format("{} lacks {}", member.name, entries(*behind));
+  if (state.has_final_members() && state.lacks_change(member))
+    return fmt::format("{} lacks the newest change of the members", member.name);
+  return std::nullopt;
 }
 
 const Member* State::find(std::string_view member) const {
@@ -203,7 +217,7 @@ std::vector<std::string> warnings(const State& state, const State* before, Milli
     if (is_silent(member)) {
       texts.push_back(silence_in_words(member));
     } else if (!member.is_self && !member.failure.empty()) {
-      texts.push_back(fmt::format("no connection to {}: {}", member.name, member.failure));
+      texts.push_back(no_connection_to(member));
     } else if (state.leads() && !member.is_self && !member.silence) {
       texts.push_back(
           fmt::format("{} has not answered yet: is a node at {}?", member.name, member.address));
@@ -244,18 +258,10 @@ std::vector<std::string> shortcomings(const State& state) {
   if (!state.has_final_members())
     texts.emplace_back("the newest change of the members is not committed");
   for (const Member& member : state.members) {
-    const auto behind = state.behind(member);
-    const bool is_heard = member.is_self || member.silence;
     if (!member.votes && !member.stays)
       texts.push_back(fmt::format("{} does not vote", member.name));
     if (is_silent(member)) texts.push_back(silence_in_words(member));
-    if (!is_heard || !behind) {
-      texts.push_back(fmt::format("{} has not answered", member.name));
-    } else if (*behind > kFarBehind) {
-      texts.push_back(fmt::format("{} lacks {}", member.name, entries_in_words(*behind)));
-    } else if (state.has_final_members() && state.lacks_change(member)) {
-      texts.push_back(fmt::format("{} lacks the newest change of the members", member.name));
-    }
+    if (auto text = lack_of(state, member)) texts.push_back(std::move(*text));
   }
   return texts;
 }

@@ -73,8 +73,11 @@ bool is_silent(const Member& member);
 std::string_view role_of(const Member& member);
 // "b has been silent for 2.5 s", and the reason if it is known. Precondition: is_silent().
 std::string silence_in_words(const Member& member);
-// "1 entry" or "7 entries".
-std::string entries_in_words(std::uint64_t number);
+// "no connection to b: ", and the reason. Precondition: the reason is known.
+std::string no_connection_to(const Member& member);
+// Returns what a member lacks, as the leader sees it: an answer, many entries, or the newest change
+// of the members. No value: nothing.
+std::optional<std::string> lack_of(const State& state, const Member& member);
 // "12 ms", "2.5 s" or "1 h".
 std::string in_words(Milliseconds time);
 // A line about the cluster and this node, and a table of the members.

@@ -25,23 +25,13 @@ std::string listed(const Names& names) {
   return fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
 }
 
-std::string no_connection_to(const Member& member) {
-  return fmt::format("no connection to {}: {}", member.name, member.failure);
-}
-
 // Why a voter is not ready, as the leader sees it. No value: it is ready.
 std::optional<std::string> not_ready(const State& state, const Member& member) {
   if (member.is_self) return std::nullopt;
   if (is_silent(member)) return silence_in_words(member);
   // It answers again soon, or becomes silent: it may have been stopped just now.
   if (!member.failure.empty()) return no_connection_to(member);
-  const auto behind = state.behind(member);
-  if (!member.silence || !behind) return fmt::format("{} has not answered", member.name);
-  if (*behind > kFarBehind)
-    return fmt::format("{} lacks {}", member.name, entries_in_words(*behind));
-  if (state.has_final_members() && state.lacks_change(member))
-    return fmt::format("{} lacks the newest change of the members", member.name);
-  return std::nullopt;
+  return lack_of(state, member);
 }
 
 // Reasons in the number of voters that are ready.

@@ -2,8 +2,8 @@
 // feature level from rising.
 //
 // Pure, from the state that a node reports. Only the leader knows how far the others are, so only
-// its state allows a restart. A cluster tells versions apart by the highest level that they know:
-// two versions with the same level look alike.
+// its state allows a restart. Of the version of a member, only the highest level that it knows is
+// reported: two versions with the same level look alike.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace tubed::tubectl::cluster {
 struct UpgradeCheck {
   // Why no node may be restarted now. Empty: one may.
   std::vector<std::string> reasons{};
-  // What keeps the level from rising above that in use. Empty: nothing, or no member knows a higher
+  // The reasons why the level in use does not rise. Empty: it rises, or no member knows a higher
   // level.
   std::vector<std::string> level_waits_for{};
   std::uint64_t level = 1;    // in use
