@@ -589,6 +589,29 @@ test("a column sorts all jobs of the tube, and the page says among how many", as
   await becomes("the jobs", count, "100 jobs found among 115; more to search");
 });
 
+test("a column sorts the rows at once, also while the pointer moves over them", async () => {
+  const { name, ready } = await newTube({ ready: 1300 });
+  const page = await newPage();
+  const first = page.locator("#jobs-row-0");
+  await page.route((url) => url.pathname === `/api/v1/tubes/${name}/jobs` && url.searchParams.has("sort"),
+    async (route) => {
+      const { x, y } = await first.boundingBox();
+      await page.mouse.move(x + 300, y + 5);
+      await page.mouse.move(x + 300, y + 15);
+      await route.continue();
+    });
+  await open(page, `#/tubes/${name}?state=ready`);
+  const count = () => page.textContent("[data-count]");
+  await becomes("the jobs", count, "100 jobs loaded");
+  await page.click(action("much-more"));
+  await becomes("the jobs", count, "1,100 jobs loaded");
+  await page.evaluate(() => scrollTo(0, 0));
+  await becomes("the first row", () => first.getAttribute("data-key"), String(ready[0]));
+  await page.click("th[data-column=id] button");
+  await becomes("the jobs", count, "1,100 of 1,300 jobs loaded; sorted: all");
+  assert.equal(await first.getAttribute("data-key"), String(ready.at(-1)));
+});
+
 test("an order of very many jobs ends at 10,000 rows, says so, and is not repeated by itself", async () => {
   const page = await newPage();
   const pages = new Set();
@@ -674,8 +697,14 @@ test("back from a job, the list has its place, its rows, its order and its searc
   const auto = page.locator("label:has([data-action=auto])");
   await becomes("the jobs", count, "100 jobs loaded");
   assert.equal(await auto.textContent(), "Auto");
+  // More rows come below: those that are read stay where they are.
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+  const end = await page.evaluate(() => scrollY);
   await page.click(action("much-more"));
   await becomes("the jobs", count, "1,100 jobs loaded");
+  assert.equal(await page.evaluate(() => new Promise((resolve) => {
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve(scrollY)));
+  })), end);
   // Above 1,000 rows the list is not loaded again by itself.
   assert.equal(await auto.textContent(), "Auto: off above 1,000 rows");
   assert(await page.isDisabled(action("auto")));
@@ -684,8 +713,10 @@ test("back from a job, the list has its place, its rows, its order and its searc
   await page.evaluate(() => scrollTo(0, 20_000));
   const seen = () => page.evaluate(() => {
     const head = document.querySelector("#table-jobs th").getBoundingClientRect().bottom;
-    const found = [...document.querySelectorAll("#table-jobs tr[data-key]")].find((each) =>
-      each.getBoundingClientRect().top >= head);
+    const found = [...document.querySelectorAll("#table-jobs tr[data-key]")].find((each) => {
+      const { top } = each.getBoundingClientRect();
+      return top >= head && top < innerHeight;
+    });
     return found && [found.dataset.key, Math.round(found.getBoundingClientRect().top)];
   });
   await until("the middle", async () => (await seen()) && await page.evaluate(() => scrollY) === 20_000);

@@ -310,15 +310,18 @@ export class JobsPanel {
     return this.jobs.length > kMostPage || (isWalk && this.looked > kMostLooked);
   }
 
+  get isAuto() {
+    return this.auto.checked && !this.isLong;
+  }
+
   #showProgress(looked) {
     if (!this.searches) return;
     setText(this.count, `Searching: looked at ${plural(looked, "job")}`);
   }
 
   async #reload(signal) {
-    const isAuto = this.auto.checked && !this.isLong;
-    if (this.loaded && !this.mustReload && !isAuto && !this.#mustSort()) return;
-    const { mustReload, pages, loaded } = this;
+    if (this.loaded && !this.mustReload && !this.isAuto && !this.#mustSort()) return;
+    const { mustReload, pages, loaded, loadedOrder } = this;
     this.mustReload = false;
     const limit = Math.max(kPage, this.jobs.length);
     try {
@@ -344,7 +347,10 @@ export class JobsPanel {
     }
     const present = new Set(this.jobs.map((job) => job.id));
     this.table.pruneSelection((id) => present.has(id));
-    this.#show(this.table.busy && this.table.sortKey !== "");
+    // Rows that are shown in this order keep their places for a user who is active, until the list
+    // is loaded again by itself.
+    const isSameOrder = loaded && loadedOrder === this.loadedOrder && this.table.sortKey !== "";
+    this.#show(isSameOrder && this.isAuto && this.table.busy);
   }
 
   #emptyText() {
