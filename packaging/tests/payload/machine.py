@@ -122,6 +122,12 @@ def lines_of(page, heading):
     return "".join(re.findall(r"^```sh\n(.*?)^```", section[2], re.MULTILINE | re.DOTALL))
 
 
+def command_to(task):
+    """The command in the row of the table under "Run the service" of installing.md."""
+    text = (DOCS / "installing.md").read_text(encoding="utf-8")
+    return re.search(rf"^\| {re.escape(task)} \| `([^`]+)`", text, re.MULTILINE)[1]
+
+
 def paste(text):
     """Runs lines as if an operator pasted them; returns the output. Each line has to succeed."""
     return run("bash", "-euo", "pipefail", "-c", text)
@@ -217,6 +223,20 @@ def delete_all():
         client.read(int(line.split()[2]) + 2)
         equal(client.ask(f"delete {line.split()[1]}"), "DELETED")
         count += 1
+
+
+def bodies_of_ready_jobs(address=TCP):
+    """Of the tube default. The jobs are ready again afterwards."""
+    client = Client(address)
+    found = set()
+    while True:
+        client.send(b"reserve-with-timeout 0\r\n")
+        words = client.line().split()
+        if words == ["TIMED_OUT"]:
+            client.close()
+            return found
+        equal(words[0], "RESERVED")
+        found.add(client.read(int(words[2]) + 2)[:-2])
 
 
 def restart_under_load(count, action, address=(TCP, LOCAL)):

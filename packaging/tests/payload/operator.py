@@ -13,8 +13,8 @@ import re
 
 import machine
 from harness import Client
-from machine import (CONFIG, SOCKETS, TCP, UNIT, Trials, equal, journal, lines_of, paste, run, show, sockets_are_open,
-                     state, stats, systemctl, true)
+from machine import (CONFIG, SOCKETS, TCP, UNIT, Trials, bodies_of_ready_jobs, command_to, equal, journal, lines_of,
+                     paste, run, show, sockets_are_open, state, stats, systemctl, true)
 from moving import RetryingClients
 
 PAYLOAD = pathlib.Path.cwd()
@@ -31,11 +31,6 @@ MINE = "# mine\n"
 
 def clients():
     return LOAD[0]
-
-
-def command_to(task):
-    """The command in the row of the table under "Run the service"."""
-    return re.search(rf"^\| {re.escape(task)} \| `([^`]+)`", PAGE, re.M)[1]
 
 
 def more():
@@ -121,24 +116,9 @@ def a_backup_under_load():
 
 
 def every_job_is_there():
-    missing = clients().missing()
-    text = (f"{len(clients().acknowledged)} acknowledged, {len(clients().finished)} finished, "
-            f"{clients().refused} refusals")
-    true(not missing, f"{len(missing)} jobs are missing: {text}")
+    text = clients().expect_all()
     equal(stats()["current-jobs-ready"], 0)
     return text
-
-
-def bodies_of_ready_jobs():
-    client = Client(TCP)
-    found = set()
-    while True:
-        client.send(b"reserve-with-timeout 0\r\n")
-        words = client.line().split()
-        if words == ["TIMED_OUT"]:
-            client.close()  # the jobs are ready again
-            return found
-        found.add(client.read(int(words[2]) + 2)[:-2])
 
 
 def damage_and_a_rescue():

@@ -130,14 +130,16 @@ def clone():
 
 
 Machine = collections.namedtuple("Machine", "name network scene parts")
-# Parts of pages: (page, the heading at which it begins, that at which it ends). The commands that docs/installing.md
-# has for a package from the sources are those of README.md, as tools/check-docs checks.
+# Parts of pages: (page, the heading at which it begins, that at which it ends).
 MACHINES = [Machine(*row) for row in (
-    ("clone", True, clone, [("docs/console.md", None, "Enable it in the service"), ("README.md", None, None)]),
+    ("clone", True, clone, [("docs/console.md", None, "Enable it in the service"),
+                            ("README.md", None, "Run it as a service"), ("README.md", "Talk to it", None),
+                            ("docs/installing.md", "From the sources", "Elsewhere")]),
     ("installing-elsewhere", True, clone, [("docs/installing.md", "Elsewhere", "Drain a host")]),
     ("draining", False, service, [("docs/installing.md", "Drain a host", "Deploy over two hosts")]),
     ("deploying", False, service, [("docs/installing.md", "Deploy over two hosts", "Other addresses")]),
-    ("installing", False, service, [("docs/installing.md", "Other addresses", "Coming from beanstalkd's package")]),
+    ("installing", False, service, [("README.md", "Run it as a service", "Talk to it"),
+                                    ("docs/installing.md", "Other addresses", "Coming from beanstalkd's package")]),
     ("installing-for-beanstalkd", False, debians_beanstalkd,
      [("docs/installing.md", "Coming from beanstalkd's package", None)]),
     ("migrating", False, program_and_debians_beanstalkd,
