@@ -1,4 +1,5 @@
-// faulty_disk: a library to preload that makes a disk fail, but only for the files of a journal.
+// faulty_disk: a library to preload that makes a disk fail, but only for the files of a journal and
+// of a raft log.
 //
 // $TUBED_FAULT names a file. While the file exists, its text is the fault:
 //   sync 5              fdatasync, fsync and the sync of writes with RWF_DSYNC fail with errno 5
@@ -27,7 +28,7 @@
 namespace {
 
 bool is_journal_name(const std::string& name) {
-  return name.compare(0, 8, "journal.") == 0;
+  return name.compare(0, 8, "journal.") == 0 || name.compare(0, 5, "raft.") == 0;
 }
 
 bool is_of_journal(int file) {
