@@ -460,7 +460,7 @@ _tubectl_takes() {
       takes='words ready delayed buried reserved held'
       ;;
     'cluster 1')
-      takes='words status add promote remove transfer secret upgrade-check'
+      takes='words status add promote remove set-address transfer secret upgrade-check'
       ;;
     'clear --state' | \
       'move --state' | \

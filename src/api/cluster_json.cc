@@ -30,7 +30,15 @@ Json member_json(const stats::ClusterNode& node) {
           {"lag_ms", node.lag ? in_milliseconds(*node.lag) : Json()},
           {"stays", node.stays},
           {"clock_difference_ms",
-           node.clock_difference ? in_milliseconds(*node.clock_difference) : Json()}};
+           node.clock_difference ? in_milliseconds(*node.clock_difference) : Json()},
+          {"reached_at", node.reached_at.empty() ? Json() : Json(node.reached_at)}};
+}
+
+Json differing_json(const stats::DifferingSetting& setting) {
+  std::vector<Json> groups;
+  for (const auto& nodes : setting.nodes)
+    groups.push_back(Json::array(std::vector<Json>(nodes.begin(), nodes.end())));
+  return {{"name", setting.name}, {"nodes", Json::array(std::move(groups))}};
 }
 
 }  // namespace
@@ -42,6 +50,8 @@ std::string cluster_json(const stats::ClusterState& cluster) {
   std::vector<Json> members;
   members.reserve(cluster.nodes.size());
   for (const stats::ClusterNode& node : cluster.nodes) members.push_back(member_json(node));
+  std::vector<Json> differing;
+  for (const auto& setting : cluster.differing) differing.push_back(differing_json(setting));
   return to_line(Json{{"name", cluster.name},
                       {"id", stats::id_text(cluster.id)},
                       {"cluster", stats::id_text(cluster.cluster)},
@@ -60,7 +70,8 @@ std::string cluster_json(const stats::ClusterState& cluster) {
                       {"fetched_bytes", fetches ? Json(cluster.fetched_bytes) : Json()},
                       {"fetch_bytes", fetches_known ? Json(cluster.fetch_bytes) : Json()},
                       {"members_index", cluster.members_index},
-                      {"members", Json::array(std::move(members))}}) +
+                      {"members", Json::array(std::move(members))},
+                      {"settings_differ", Json::array(std::move(differing))}}) +
          '\n';
 }
 

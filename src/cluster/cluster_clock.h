@@ -2,8 +2,9 @@
 //
 // It is in nanoseconds since 1970 and never goes back along the log. A leader starts from the
 // previous leader's time, which each of that leader's frames carried, and then follows its own
-// monotonic clock: wall clocks that differ or are stepped do not move deadlines. Only a leader that
-// has heard from no other leader since its start, as after the start of the whole cluster, takes
+// monotonic clock alone: wall clocks that differ or are stepped do not move deadlines. A node that
+// was started since gets this time with the votes of those that know it (kLevelOfClocks). Only if
+// no voter that has answered knows it, as after the start of the whole cluster, does a leader take
 // its wall clock, or the time of the newest entry if that is later.
 #pragma once
 
@@ -16,7 +17,8 @@ namespace tubed::cluster {
 
 class ClusterClock {
  public:
-  // A frame from the leader, sent at cluster time `time`, has arrived at the monotonic time `now`.
+  // This node does not lead. A frame of a node that knows the time has arrived at the monotonic
+  // time `now`, sent at the cluster time `time`.
   void observe(Time now, Time time) {
     offset_ = std::max(offset_.value_or(Duration::min()), time - now);
   }

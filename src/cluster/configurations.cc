@@ -30,7 +30,13 @@ std::pair<std::string_view, Index> Configurations::at(Index index) const {
   return {state_.configuration, state_.configuration_index};
 }
 
-bool Configurations::would_elect(const std::vector<Member>& members, Index committed) const {
+bool Configurations::would_elect(const std::vector<Member>& members, Index committed,
+                                 const Followers& followers, Time recent) const {
+  const auto is_new = [this](const Member& member) {
+    return member.role == MemberRole::voter &&
+           std::ranges::find(voters_, member.id) == voters_.end();
+  };
+  const bool adds_voter = std::ranges::any_of(members, is_new);
   std::size_t voters = 0;
   std::size_t ready = 0;
   for (const Member& member : members) {
@@ -38,9 +44,15 @@ bool Configurations::would_elect(const std::vector<Member>& members, Index commi
     ++voters;
     const bool is_itself = member.id == state_.node;
     const Index match = is_itself ? log_.last() : core_.match(member.id).value_or(0);
-    const bool is_new = std::ranges::find(voters_, member.id) == voters_.end();
-    if (is_new && match < committed) return false;
-    if (match >= newest_) ++ready;
+    const bool answers = is_itself || followers.has_answered(member.id, recent);
+    bool counts = match >= newest_;
+    if (is_new(member)) {
+      if (match < committed || !answers) return false;
+      counts = counts && voters_.size() == 1;
+    } else if (adds_voter) {
+      counts = counts && answers;
+    }
+    if (counts) ++ready;
   }
   return ready > voters / 2;
 }

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
+#include "cluster/followers.h"
 #include "cluster/member.h"
 #include "cluster/node_state.h"
 #include "cluster/raft_core.h"
@@ -37,10 +39,13 @@ class Configurations {
   // Returns the voters of the newest configuration.
   const std::vector<NodeId>& voters() const { return voters_; }
   // On a leader: true if a majority of the voters among `members` know that they are voters, and
-  // each new voter has all entries up to `committed`. Otherwise the change might be committed and
-  // leave the cluster without a leader for good: libraft's core does not vote if the node is not a
-  // voter in its own configuration. O(members).
-  bool would_elect(const std::vector<Member>& members, Index committed) const;
+  // each new voter has answered since `recent` and has all entries up to `committed`. Otherwise the
+  // change might be committed and leave the cluster without a leader for good: libraft's core does
+  // not vote if the node is not a voter in its own configuration. With a new voter, only the others
+  // that have answered since `recent` count, because the leader may fail before the new one has the
+  // change; but the second voter of a cluster counts. O(members).
+  bool would_elect(const std::vector<Member>& members, Index committed, const Followers& followers,
+                   Time recent) const;
 
  private:
   NodeState& state_;

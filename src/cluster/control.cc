@@ -17,7 +17,8 @@ enum ControlType : std::uint8_t {
 
 // The most bytes of a frame without its texts.
 constexpr std::size_t kControlFixedBytes = 96;
-// Before the nonce of a Hello: how the secret is proved.
+// In a Hello: how the secret is proved. A nonce follows kHmacSha256.
+constexpr std::uint8_t kNoProof = 0;
 constexpr std::uint8_t kHmacSha256 = 1;
 
 // A value of an enumeration that starts at 1.
@@ -32,16 +33,6 @@ bool take_value(FrameReader& reader, Value& value, Value last) {
   if (!reader.take(number) || number == 0 || number > static_cast<std::uint32_t>(last))
     return false;
   value = static_cast<Value>(number);
-  return true;
-}
-
-// Any other bytes at the end of a Hello are those of a later version.
-bool take_nonce(FrameReader& reader, std::string& nonce) {
-  std::uint8_t scheme = 0;
-  if (!reader.take(scheme) || scheme != kHmacSha256) return true;
-  std::string_view taken;
-  if (!reader.take(taken, kNonceBytes)) return false;
-  nonce = taken;
   return true;
 }
 
@@ -60,6 +51,37 @@ bool take_list(FrameReader& reader, std::vector<Value>& list, Take take) {
     if (!take(list.emplace_back())) return false;
   }
   return true;
+}
+
+bool take_settings(FrameReader& reader, std::vector<SettingDigest>& settings) {
+  if (reader.at_end()) return true;
+  return take_list(reader, settings, [&](SettingDigest& setting) {
+    return settings.size() <= kMostSettingDigests && take_text(reader, setting.name) &&
+           setting.name.size() <= kMostSettingName && reader.take(setting.digest);
+  });
+}
+
+// Bytes that follow another scheme are those of a later version, as are those that follow the last
+// field.
+bool take_ending(FrameReader& reader, Hello& hello) {
+  std::uint8_t scheme = kNoProof;
+  if (!reader.take(scheme) || scheme > kHmacSha256) return true;
+  std::string_view nonce;
+  if (scheme == kHmacSha256 && !reader.take(nonce, kNonceBytes)) return false;
+  hello.nonce = nonce;
+  return take_settings(reader, hello.settings);
+}
+
+// The fields that are absent if they are empty.
+void put_ending(FrameWriter& writer, const Hello& hello) {
+  if (hello.nonce.empty() && hello.settings.empty()) return;
+  writer.put(hello.nonce.empty() ? kNoProof : kHmacSha256);
+  writer.append(hello.nonce);
+  if (hello.settings.empty()) return;
+  put_list(writer, hello.settings, [&](const SettingDigest& setting) {
+    put_text(writer, setting.name);
+    writer.put(setting.digest);
+  });
 }
 
 void put_client(FrameWriter& writer, const ForwardedClient& client) {
@@ -116,10 +138,7 @@ std::string encode(const Hello& frame) {
   put_text(writer, frame.name);
   writer.put(std::uint8_t{frame.invites});
   if (frame.purpose == Purpose::client) put_client(writer, frame.client);
-  if (!frame.nonce.empty()) {
-    writer.put(kHmacSha256);
-    writer.append(frame.nonce);
-  }
+  put_ending(writer, frame);
   return writer.finish();
 }
 
@@ -171,7 +190,7 @@ std::optional<Hello> decode_hello(std::string_view frame) {
       !reader->take(read.configuration_index) || !take_text(*reader, read.address) ||
       !take_text(*reader, read.name) || !reader->take(invites) || invites > 1 ||
       (read.purpose == Purpose::client && !take_client(*reader, read.client)) ||
-      !take_nonce(*reader, read.nonce)) {
+      !take_ending(*reader, read)) {
     return std::nullopt;
   }
   read.invites = invites != 0;

@@ -47,13 +47,23 @@ struct ForwardedClient {
 // A node passes no client on that takes more bytes in a Hello (encoded_bytes()).
 inline constexpr std::size_t kMostForwardedClient = 3 << 10;
 
+// A setting of a node that should be the same on all nodes, without its value.
+struct SettingDigest {
+  std::string name;          // of the setting
+  std::uint64_t digest = 0;  // of the value, for this cluster
+
+  friend bool operator==(const SettingDigest&, const SettingDigest&) = default;
+};
+inline constexpr std::size_t kMostSettingDigests = 64;
+inline constexpr std::size_t kMostSettingName = 64;
+
 struct Hello {
   Purpose purpose = Purpose::frames;
   Level level = kFirstLevel;  // the highest that the caller knows
   std::uint64_t cluster = 0;
   NodeId from = 0;
   NodeId to = 0;                  // 0 for a request: any node with that address
-  std::string address;            // of the caller, as in the configuration: NAME@HOST:PORT
+  std::string address;            // where the caller says that it listens: NAME@HOST:PORT
   Index configuration_index = 0;  // newest configuration known to the caller
   std::string name;               // required name of the dialled node; empty: any
   // The caller leads and the dialled node is a standby: if it has no state, it may take the
@@ -61,6 +71,8 @@ struct Hello {
   bool invites = false;
   ForwardedClient client = {};  // with Purpose::client
   std::string nonce = {};  // of a caller with a secret, kNonceBytes random bytes; otherwise empty
+  // Of the caller; empty: not known. Only from level kLevelOfFields.
+  std::vector<SettingDigest> settings = {};
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };

@@ -1,8 +1,7 @@
 // Facts about libraft 0.22.1, from its source:
 //
-//  - The messages and entries of an update are the library's, and are reused by the next step: the
-//    messages are copied, and of the entries, the last of the array that was passed in or a barrier
-//    of the library, only number and first index are reported.
+//  - The messages and entries of an update are reused by the next step: messages are copied, and of
+//    the entries (the last of those passed in, or a barrier) number and first index are reported.
 //  - It reads the data of changes of the configuration only: entries are passed without a copy. All
 //    entries of a call share a `batch`. Of a received message the library frees the batch, unless
 //    it returns entries; submitted entries stay the caller's.
@@ -17,9 +16,9 @@
 //  - A member that becomes a spare still counts for raft_timeout() (core_deadline()).
 //  - A follower's commit index goes back when an append with earlier entries says more than it has
 //    (replicationAppend()): the greatest counts.
-//  - A node that is no voter by the configuration that it has grants no vote (electionVote()), also
-//    if a later one makes it a voter: the caller makes no change that needs the votes of such
-//    nodes.
+//  - A node that is no voter by its own configuration grants no vote (electionVote()): the caller
+//    makes no change that needs the votes of nodes that do not know of theirs.
+//  - It does not set the index of its answer to an append of an earlier term.
 //  - A node that has fetched the state may reject entries that it has once acknowledged: passed on.
 //  - Snapshots are not used: RAFT_INSTALL_SNAPSHOT is sent as a fetch, and never passed in. It is
 //    not answered, and would follow with each timeout (checkContactQuorum()): unless the other
@@ -47,7 +46,7 @@ struct tubed_core {
   unsigned entries_capacity;
   uint64_t commit;     // the greatest commit index so far
   uint64_t timed_out;  // time of the last core_timeout()
-  uint64_t answering;  // the node whose append result is being received; 0: none
+  uint64_t sender;     // whose append result or append of an earlier term is received; 0: none
   unsigned heartbeat_ms;
 };
 
@@ -88,8 +87,8 @@ static void report_message(const tubed_core* core, struct core_message* to,
     case RAFT_APPEND_ENTRIES_RESULT:
       to->type = CORE_APPEND_RESULT;
       to->term = from->append_entries_result.term;
-      to->index = from->append_entries_result.last_log_index;
       to->rejected = from->append_entries_result.rejected;
+      if (from->server_id != core->sender) to->index = from->append_entries_result.last_log_index;
       break;
     case RAFT_REQUEST_VOTE:
       to->type = CORE_VOTE;
@@ -110,7 +109,7 @@ static void report_message(const tubed_core* core, struct core_message* to,
       to->term = from->install_snapshot.term;
       to->index = from->install_snapshot.last_index;
       to->log_term = from->install_snapshot.last_term;
-      if (from->server_id == core->answering) break;
+      if (from->server_id == core->sender) break;
       to->type = CORE_APPEND;
       to->commit = raft_commit_index(&core->raft);
       break;
@@ -140,7 +139,7 @@ static bool report_messages(tubed_core* core, const struct raft_update* update) 
 
 static void begin(tubed_core* core, const struct core_update** update) {
   memset(&core->update, 0, sizeof core->update);
-  core->answering = 0;
+  core->sender = 0;
   *update = &core->update;
 }
 
@@ -366,6 +365,7 @@ int core_receive(tubed_core* core, uint64_t time, const struct core_message* mes
       received.append_entries.prev_log_index = message->index;
       received.append_entries.prev_log_term = message->log_term;
       received.append_entries.leader_commit = message->commit;
+      if (message->term < core_term(core)) core->sender = message->peer;
       return receive_entries(core, &event, message);
     case CORE_APPEND_RESULT:
       received.type = RAFT_APPEND_ENTRIES_RESULT;
@@ -378,7 +378,7 @@ int core_receive(tubed_core* core, uint64_t time, const struct core_message* mes
         received.append_entries_result.rejected = 0;
         received.append_entries_result.last_log_index = match;
       }
-      core->answering = message->peer;
+      core->sender = message->peer;
       break;
     case CORE_VOTE:
       received.type = RAFT_REQUEST_VOTE;

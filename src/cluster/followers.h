@@ -65,6 +65,10 @@ class Followers {
     }
     return acknowledged;
   }
+  bool has_answered(NodeId node, Time since) const {
+    const auto found = answers_.find(node);
+    return found != answers_.end() && found->second.at > since;
+  }
   // True if the node has answered and its disk has room for further jobs.
   bool has_room(NodeId node) const {
     const auto found = answers_.find(node);

@@ -30,13 +30,16 @@ inline constexpr std::array<std::string_view, kFeatureLevel + 1> kLevelAllows = 
     "host names in the addresses of members",
     "standbys that stay without a vote until they are promoted, and the wall clocks of followers"};
 
+// From this level nodes ignore fields at the end of a frame that they do not know.
+inline constexpr Level kLevelOfFields = 2;
 // From this level a node takes clients that another node passes on.
 inline constexpr Level kLevelOfClients = 4;
 // From this level the address of a member may have the name of a host.
 inline constexpr Level kLevelOfNames = 5;
 // From this level a member may be a standby that stays (Member::stays).
 inline constexpr Level kLevelOfStandbys = 6;
-// From this level a follower sends its wall clock with the result of an append.
+// From this level a follower sends its wall clock with the result of an append, and a node the time
+// of the cluster with its vote.
 inline constexpr Level kLevelOfClocks = 6;
 
 constexpr std::string_view what_level_allows(Level level) {

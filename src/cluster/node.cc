@@ -210,6 +210,10 @@ void Node::send(const core_message& message) {
     frame.echo = leader_frames_.newest(frame.to, frame.term);
     if (level() >= kLevelOfClocks) frame.time = host_.wall();
   }
+  // A candidate that was restarted must not take its wall clock for the time of the cluster.
+  if (frame.type == MessageType::vote_result && level() >= kLevelOfClocks && time_.is_set() &&
+      !TUBED_PLANTED(votes_without_time))
+    frame.time = time_.at(frame.sent);
   host_.send(frame.to, encode(frame));
 }
 
@@ -250,10 +254,14 @@ std::string_view Node::receive(const Message& message) {
     host_.fetch_state(message.from);
     return {};
   }
-  if (message.type == MessageType::append) {
+  if (message.type == MessageType::append)
     leader_frames_.heard(message.from, message.term, message.sent);
-    if (message.time != Time()) time_.observe(host_.clock(), message.time);
-  }
+  // While this node leads, the time is its own: a late vote or a former leader that does not know
+  // of it would move it on, and end reservations early.
+  const bool has_time =
+      message.type == MessageType::append || message.type == MessageType::vote_result;
+  if (has_time && message.time != Time() && (!leads() || message.term > term()))
+    time_.observe(host_.clock(), message.time);
   if (message.type == MessageType::append_result && message.rejected > 0)
     appends_->rejected(message);
   if (!pass(message)) return kNotOfCore;
@@ -456,7 +464,8 @@ Index Node::submit(std::vector<Bytes> data) {
 }
 
 bool Node::change_members(const std::vector<Member>& members) {
-  if (!leads() || !configurations_->would_elect(members, commit_)) return false;
+  const Time recent = host_.clock() - options_.election_timeout;
+  if (!leads() || !configurations_->would_elect(members, commit_, followers_, recent)) return false;
   const auto configuration = encode_members(members);
   if (!configuration) return false;
   const Entry entry{

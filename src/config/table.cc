@@ -1,5 +1,6 @@
-// The rows, each with the path to its member of Settings: row<&Settings::queue, &Limits::tubes>()
-// makes the row's get and set, which convert between the member's type and Value. The checks at the
+// The rows, each with the path to its member of Settings: same<&Settings::queue, &Limits::tubes>()
+// makes the row's get and set, which convert between the member's type and Value. Its name says
+// whether all nodes of a cluster need the same value (same) or not (own). The checks at the
 // end hold when this file compiles: no two rows share a key or a flag, the rows of a section are
 // together, and the settings that flags name exist.
 //
@@ -24,12 +25,23 @@ using namespace std::chrono_literals;
 using namespace types;
 
 // `Path` leads from Settings to a member: one member pointer, or two for a member of a struct.
+// A node of a cluster may have a value of its own, as the setting is about its machine, its
+// addresses and files, or the connections that it takes.
 template <auto... Path>
-constexpr Setting row(Setting setting) {
+constexpr Setting own(Setting setting) {
   setting.get = [](const Settings& settings) { return to_value((settings.*....*Path)); };
   setting.set = [](Settings& settings, const Value& value) {
     assign((settings.*....*Path), value);
   };
+  return setting;
+}
+
+// All nodes of a cluster need the same value: with another, the queue would change when another
+// node leads. Nodes send each other a digest of the value, so it is neither a secret nor a path.
+template <auto... Path>
+constexpr Setting same(Setting setting) {
+  setting = own<Path...>(setting);
+  setting.same_on_all_nodes = true;
   return setting;
 }
 
@@ -55,14 +67,14 @@ constexpr std::int64_t nanoseconds(Duration duration) {
 constexpr Limits kQueue;
 
 constexpr auto kSettings = std::to_array<Setting>({
-    row<&Settings::user>({.key = "user",
+    own<&Settings::user>({.key = "user",
                           .short_flag = 'u',
                           .type = text_or_none("NAME"),
                           .default_text = "",
                           .reloadable = false,
                           .doc = "Switch to this user after the sockets are open. Empty: keep the "
                                  "user that started the server."}),
-    row<&Settings::pid_file>(
+    own<&Settings::pid_file>(
         {.key = "pid_file",
          .type = text_or_none("FILE"),
          .default_text = "",
@@ -70,7 +82,7 @@ constexpr auto kSettings = std::to_array<Setting>({
          .takes_empty_flag = false,
          .doc = "Write the process id to this file while serving; --drain reads it to find the "
                 "server. Empty: no file, and --drain asks systemd."}),
-    row<&Settings::journal_directory>(
+    own<&Settings::journal_directory>(
         {.key = "journal.directory",
          .short_flag = 'b',
          .type = text_or_none("DIR"),
@@ -79,7 +91,7 @@ constexpr auto kSettings = std::to_array<Setting>({
          .takes_empty_flag = false,
          .doc = "Keep a journal in this directory, so that jobs survive a restart. Empty: jobs are "
                 "kept in memory only."}),
-    row<&Settings::journal_sync>(
+    own<&Settings::journal_sync>(
         {.key = "journal.sync",
          .type = sync(1ms, 1h),
          .default_number = nanoseconds(50ms),
@@ -89,7 +101,7 @@ constexpr auto kSettings = std::to_array<Setting>({
              "with never, the kernel decides when to sync. Every value keeps acknowledged jobs "
              "when the server crashes; only always keeps them when the power fails. It has no "
              "effect in a cluster: see cluster.name."}),
-    row<&Settings::journal_segment_bytes>(
+    own<&Settings::journal_segment_bytes>(
         {.key = "journal.segment_size",
          .short_flag = 's',
          .type = bytes(4 * kKiB, kGiB),
@@ -97,134 +109,134 @@ constexpr auto kSettings = std::to_array<Setting>({
          .reloadable = false,
          .doc = "Size of one file of the journal. The server uses a larger size if eight jobs of "
                 "limits.job_bytes do not fit."}),
-    row<&Settings::journal_max_bytes>(
+    same<&Settings::journal_max_bytes>(
         {.key = "journal.max_bytes",
          .type = bytes(0, kPiB),
          .default_number = 0,
          .doc =
              "Disk space for the journal; 0 means no limit. A put that would exceed it is answered "
              "OUT_OF_MEMORY; all other commands continue to work. At least four segments."}),
-    row<&Settings::connections>({.key = "limits.connections",
-                                 .type = count("connections", 1, 1'000'000),
-                                 .default_number = 10'000,
-                                 .doc = "Clients connected at once. A further client receives "
-                                        "OUT_OF_MEMORY and is disconnected."}),
-    row<&Settings::handshakes>(
+    same<&Settings::connections>({.key = "limits.connections",
+                                  .type = count("connections", 1, 1'000'000),
+                                  .default_number = 10'000,
+                                  .doc = "Clients connected at once. A further client receives "
+                                         "OUT_OF_MEMORY and is disconnected."}),
+    own<&Settings::handshakes>(
         {.key = "limits.handshakes",
          .type = count("connections", 1, 1'000'000),
          .default_number = 1'024,
          .doc = "Connections at once whose TLS handshake is not complete, and as many again that "
                 "have not authenticated, or whose PROXY header is not complete. Beyond it the "
                 "oldest of them is closed."}),
-    row<&Settings::line_bytes>(
+    same<&Settings::line_bytes>(
         {.key = "limits.line_bytes",
          .type = bytes(224, kMaxLineBytes),
          .default_number = 224,
          .doc = "Longest command line, with its line end. A longer line is answered BAD_FORMAT."}),
-    row<&Settings::queue, &Limits::job_bytes>(
+    same<&Settings::queue, &Limits::job_bytes>(
         {.key = "limits.job_bytes",
          .short_flag = 'z',
          .type = bytes(1, kMaxJobBytesCeiling),
          .default_number = kQueue.job_bytes,
          .doc = "Largest body of a job. A larger body is answered JOB_TOO_BIG."}),
-    row<&Settings::queue, &Limits::job_memory_bytes>(
+    same<&Settings::queue, &Limits::job_memory_bytes>(
         {.key = "limits.job_memory",
          .type = bytes(kMiB, kPiB),
          .default_number = kQueue.job_memory_bytes,
          .doc = "Memory for all jobs, bodies and bookkeeping. A put beyond it is answered "
                 "OUT_OF_MEMORY."}),
-    row<&Settings::queue, &Limits::tubes>(
+    same<&Settings::queue, &Limits::tubes>(
         {.key = "limits.tubes",
          .type = count("tubes", 1, 100'000'000),
          .default_number = kQueue.tubes,
          .doc = "Tubes that exist at once. A command that would create another tube is answered "
                 "OUT_OF_MEMORY."}),
-    row<&Settings::queue, &Limits::policies>(
+    same<&Settings::queue, &Limits::policies>(
         {.key = "limits.policies",
          .type = count("values", 0, 1'000'000),
          .default_number = kQueue.policies,
          .doc = "Values that clients have set by tube-policy, of all tubes. A further value is "
                 "answered OUT_OF_MEMORY."}),
-    row<&Settings::queue, &Limits::session_watches>(
+    same<&Settings::queue, &Limits::session_watches>(
         {.key = "limits.client_watches",
          .type = count("tubes", 1, 1'000'000),
          .default_number = kQueue.session_watches,
          .doc = "Tubes that one client may watch. A watch beyond it is answered OUT_OF_MEMORY."}),
-    row<&Settings::queue, &Limits::watches>(
+    same<&Settings::queue, &Limits::watches>(
         {.key = "limits.watches",
          .type = count("entries", 1, 1'000'000'000),
          .default_number = kQueue.watches,
          .doc = "Entries of all clients' watch lists together. A watch beyond it is answered "
                 "OUT_OF_MEMORY."}),
-    row<&Settings::output_bytes>(
+    same<&Settings::output_bytes>(
         {.key = "limits.output_bytes",
          .type = bytes(64 * kKiB, 4 * kGiB),
          .default_number = kMiB,
          .doc = "Replies buffered for one client. Beyond it the server reads no further commands "
                 "of the client until the client reads its replies."}),
-    row<&Settings::output_memory>(
+    same<&Settings::output_memory>(
         {.key = "limits.output_memory",
          .type = bytes(kMiB, kPiB),
          .default_number = kGiB,
          .doc = "Replies buffered for all clients together. Beyond it the server disconnects the "
                 "client that has not read for the longest time."}),
-    row<&Settings::input_memory>({.key = "limits.input_memory",
-                                  .type = bytes(kMiB, kPiB),
-                                  .default_number = 256 * kMiB,
-                                  .doc = "Unprocessed input buffered for all clients together. "
-                                         "Near this limit the server reads less at a time."}),
-    row<&Settings::queue, &Limits::work_per_turn>(
+    same<&Settings::input_memory>({.key = "limits.input_memory",
+                                   .type = bytes(kMiB, kPiB),
+                                   .default_number = 256 * kMiB,
+                                   .doc = "Unprocessed input buffered for all clients together. "
+                                          "Near this limit the server reads less at a time."}),
+    same<&Settings::queue, &Limits::work_per_turn>(
         {.key = "limits.work_per_turn",
          .type = count("jobs or commands", 1, 1'000'000),
          .default_number = kQueue.work_per_turn,
          .doc = "Jobs or commands processed for one client before the server continues with other "
                 "clients."}),
-    row<&Settings::idle_timeout>(
+    same<&Settings::idle_timeout>(
         {.key = "timeouts.idle",
          .type = duration(0s, 24h * 365),
          .default_number = nanoseconds(0s),
          .doc = "Disconnect a client that has sent nothing for this long; 0 means never. A client "
                 "that holds a job, waits in reserve or has unread replies is not idle; a client in "
                 "the middle of a put is."}),
-    row<&Settings::stall_timeout>(
+    same<&Settings::stall_timeout>(
         {.key = "timeouts.stall",
          .type = duration(1s, 24h),
          .default_number = nanoseconds(60s),
          .doc = "Disconnect a client that for this long has read no byte of its pending replies, "
                 "or has sent no byte of a body that it began to send."}),
-    row<&Settings::handshake_timeout>(
+    own<&Settings::handshake_timeout>(
         {.key = "timeouts.handshake",
          .type = duration(100ms, 1h),
          .default_number = nanoseconds(10s),
          .doc = "Disconnect a client whose TLS handshake is not complete after this long, or that "
                 "has not authenticated this long after it, or a proxy whose PROXY header is not "
                 "complete after this long."}),
-    row<&Settings::shutdown_timeout>(
+    own<&Settings::shutdown_timeout>(
         {.key = "timeouts.shutdown",
          .type = duration(0s, 1h),
          .default_number = nanoseconds(5s),
          .doc = "After SIGTERM, wait at most this long for clients to read their last replies."}),
-    row<&Settings::drain_exit>(
+    own<&Settings::drain_exit>(
         {.key = "drain.exit",
          .type = choice(kDrainExits),
          .default_number = static_cast<std::int64_t>(DrainExit::never),
          .doc = "When a server in drain mode exits by itself: when-idle, as soon as no job is "
                 "reserved; when-empty, as soon as no job is left; or never."}),
-    row<&Settings::drain_reserves>(
+    own<&Settings::drain_reserves>(
         {.key = "drain.reserves",
          .type = choice(kDrainReserves),
          .default_number = static_cast<std::int64_t>(DrainReserves::refuse),
          .doc = "With drain.exit = \"when-idle\", whether a server in drain mode gives out jobs: "
                 "refuse answers reserves as if no job were ready; serve gives out jobs, so the "
                 "server may not become idle before drain.timeout."}),
-    row<&Settings::drain_timeout>(
+    own<&Settings::drain_timeout>(
         {.key = "drain.timeout",
          .type = duration(0s, 24h * 7),
          .default_number = nanoseconds(5min),
          .doc = "With drain.exit, exit after this long in drain mode even if jobs are left, with "
                 "exit code 79: jobs that are reserved then are interrupted. 0 means no limit. "
                 "Without a journal, the jobs that are left are lost."}),
-    row<&Settings::http_listen>(
+    own<&Settings::http_listen>(
         {.key = "http.listen",
          .type = {.kind = Kind::address, .port = kDefaultHttpPort, .may_be_empty = true},
          .default_text = "",
@@ -234,14 +246,14 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "at HOST:PORT, [HOST]:PORT or unix:PATH. A host is numeric; the default port is "
                 "11380. Empty: no HTTP listener.",
          .service_hint = "For the service, use systemctl enable tubed-http.socket instead."}),
-    row<&Settings::http, &HttpApiSettings::api>(
+    same<&Settings::http, &HttpApiSettings::api>(
         {.key = "http.api",
          .type = choice(kHttpApiLevels),
          .default_number = static_cast<std::int64_t>(HttpApiLevel::off),
          .doc = "Serve the console and its API on the HTTP listener: read, to show the queue and "
                 "its jobs; full, to change them too; or off. Without http.auth, each client that "
                 "can connect may do this."}),
-    row<&Settings::http, &HttpApiSettings::auth>(
+    same<&Settings::http, &HttpApiSettings::auth>(
         {.key = "http.auth",
          .type = choice(kAuthentications),
          .default_number = static_cast<std::int64_t>(AuthMode::none),
@@ -249,84 +261,84 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "with a token of auth.tokens; mtls, by their certificate; peer, by their user or "
                 "group on a unix socket; or none. /metrics then needs a role with inspect; "
                 "/healthz, /readyz and /leader need none."}),
-    row<&Settings::http, &HttpApiSettings::role>(
+    same<&Settings::http, &HttpApiSettings::role>(
         {.key = "http.role",
          .type = text("NAME"),
          .default_text = "",
          .doc = "Without http.auth: the [[role]] of all clients of HTTP. The default is none, and "
                 "they may do everything that http.api allows."}),
-    row<&Settings::http, &HttpApiSettings::hosts>(
+    own<&Settings::http, &HttpApiSettings::hosts>(
         {.key = "http.hosts",
          .type = list_or_none("NAMES"),
          .doc =
              "Names under which browsers and programs may reach the console, its API and /metrics, "
              "in addition to localhost and numeric addresses. A request for another name is "
              "refused, so that no web page can reach the server by a name of its own."}),
-    row<&Settings::http, &HttpApiSettings::title>(
+    own<&Settings::http, &HttpApiSettings::title>(
         {.key = "http.title",
          .type = text_or_none("TEXT"),
          .default_text = "",
          .doc = "What the console calls this server, in its header, in the title of the page and "
                 "where it asks before an action: for example production. At most 64 bytes. Empty: "
                 "the console shows the name of the host alone."}),
-    row<&Settings::http, &HttpApiSettings::color>(
+    own<&Settings::http, &HttpApiSettings::color>(
         {.key = "http.color",
          .type = text_or_none("COLOR"),
          .default_text = "",
          .doc = "The color of this server in the console, to distinguish servers: red, orange, "
                 "yellow, green, teal, blue, purple, pink, brown, gray or #rrggbb. The console "
                 "writes on it in black or white, whichever is easier to read. Empty: none."}),
-    row<&Settings::http, &HttpApiSettings::keep_alive>(
+    own<&Settings::http, &HttpApiSettings::keep_alive>(
         {.key = "http.keep_alive",
          .type = duration(0s, 1min),
          .default_number = nanoseconds(10s),
          .doc = "How long a connection of HTTP stays open after an answer, for the next request of "
                 "its client, in whole seconds. 0 closes each connection after its answer."}),
-    row<&Settings::queue, &Limits::tubes_with_metrics>(
+    same<&Settings::queue, &Limits::tubes_with_metrics>(
         {.key = "http.max_tubes",
          .type = count("tubes", 0, 1'000'000),
          .default_number = 1'000,
          .doc =
              "Tubes with metrics of their own. Further tubes share the metrics named \"other\"."}),
-    row<&Settings::queue, &Limits::metrics_retention>(
+    same<&Settings::queue, &Limits::metrics_retention>(
         {.key = "http.tube_linger",
          .type = duration(0s, 24h * 7),
          .default_number = nanoseconds(10min),
          .doc = "How long the metrics of a tube are kept after the tube is deleted. If the tube is "
                 "created again within this time, its counters continue."}),
-    row<&Settings::http_tls, &TlsSettings::certificates>(
+    own<&Settings::http_tls, &TlsSettings::certificates>(
         {.key = "http.tls.certificate",
          .type = list("FILES"),
          .doc = "Serve HTTP over TLS with these certificates; see tls.certificate of [[listen]]. "
                 "The default is none: without TLS."}),
-    row<&Settings::http_tls, &TlsSettings::keys>(
+    own<&Settings::http_tls, &TlsSettings::keys>(
         {.key = "http.tls.key",
          .type = list("FILES"),
          .doc = "The private keys of the certificates; see tls.key of [[listen]]."}),
-    row<&Settings::http_tls, &TlsSettings::client_ca>(
+    own<&Settings::http_tls, &TlsSettings::client_ca>(
         {.key = "http.tls.client_ca",
          .type = text("FILE"),
          .default_text = "",
          .doc = "Serve HTTP only to clients with a certificate that one of these has signed. "
                 "The default is none: to all."}),
-    row<&Settings::http_tls, &TlsSettings::min_version>(
+    own<&Settings::http_tls, &TlsSettings::min_version>(
         {.key = "http.tls.min_version",
          .type = choice(kTlsVersions),
          .default_number = static_cast<std::int64_t>(TlsVersion::v1_2),
          .doc = "The oldest version of TLS that HTTP is served over."}),
-    row<&Settings::tokens>(
+    own<&Settings::tokens>(
         {.key = "auth.tokens",
          .type = text_or_none("FILE"),
          .default_text = "",
          .doc = "The file of the tokens that clients may authenticate with: a line for each, with "
                 "its name and its hash, as tubectl token new prints it. Others must not be able to "
                 "read the file. Empty: no listener takes tokens."}),
-    row<&Settings::watch_tokens>(
+    own<&Settings::watch_tokens>(
         {.key = "auth.watch",
          .type = truth(),
          .doc = "Use new tokens as soon as the file auth.tokens has changed, without a reload. "
                 "While the file has a mistake, the old tokens stay."}),
-    row<&Settings::watch_tls>(
+    own<&Settings::watch_tls>(
         {.key = "tls.watch",
          .type = truth(),
          .doc = "Use new certificates, keys and CAs of all listeners, HTTP included, and of "
@@ -335,28 +347,28 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "does not match, or a file has a mistake, the old ones stay. The directories of "
                 "the files are watched by inotify; the user of the server must be able to read "
                 "them."}),
-    row<&Settings::tcp_keepalive>(
+    own<&Settings::tcp_keepalive>(
         {.key = "tcp.keepalive",
          .type = duration(1s, 2h),
          .default_number = nanoseconds(60s),
          .doc = "Idle time on a connection before the first keepalive probe."}),
-    row<&Settings::tcp_backlog>(
+    own<&Settings::tcp_backlog>(
         {.key = "tcp.backlog",
          .type = count("connections", 1, 65'535),
          .default_number = 4096,
          .reloadable = false,
          .doc = "Connections that the kernel queues until the server accepts them. The kernel may "
                 "apply a lower limit (net.core.somaxconn)."}),
-    row<&Settings::log_level>({.key = "log.level",
+    own<&Settings::log_level>({.key = "log.level",
                                .type = choice(kLogLevels),
                                .default_number = static_cast<std::int64_t>(LogLevel::info),
                                .doc = "The least important level of messages that is logged."}),
-    row<&Settings::log_format>({.key = "log.format",
+    own<&Settings::log_format>({.key = "log.format",
                                 .type = choice(kLogFormats),
                                 .default_number = static_cast<std::int64_t>(LogFormat::automatic),
                                 .doc = "Format of log lines. auto is journald if stderr is "
                                        "connected to systemd's journal, and text otherwise."}),
-    row<&Settings::cluster, &ClusterSettings::name>(
+    own<&Settings::cluster, &ClusterSettings::name>(
         {.key = "cluster.name",
          .type = text_or_none("NODE"),
          .default_text = "",
@@ -370,7 +382,7 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "in no cluster, and the other settings of this section keep their defaults.",
          .service_hint =
              "For the service, first install its drop-in: see tubed(8), CLUSTER MODE."}),
-    row<&Settings::cluster, &ClusterSettings::listen>(
+    own<&Settings::cluster, &ClusterSettings::listen>(
         {.key = "cluster.listen",
          .type = {.kind = Kind::address, .port = kDefaultClusterPort, .may_be_empty = true},
          .default_text = "",
@@ -380,7 +392,7 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "default port is 11302. An address other than loopback needs cluster.tls, "
                 "cluster.secret_file or cluster.insecure. Without cluster.tls, nodes do not "
                 "encrypt, so use a network that only machines you trust can read."}),
-    row<&Settings::cluster, &ClusterSettings::address>(
+    own<&Settings::cluster, &ClusterSettings::address>(
         {.key = "cluster.address",
          .type = {.kind = Kind::address,
                   .port = kDefaultClusterPort,
@@ -391,10 +403,12 @@ constexpr auto kSettings = std::to_array<Setting>({
          .takes_empty_flag = false,
          .doc = "How the other nodes reach this node, as HOST:PORT or [HOST]:PORT, if that is not "
                 "the address that it listens on. A host is numeric, or a name that the other nodes "
-                "resolve each time they connect, so that the node may move. An address with a name "
+                "resolve each time they connect, so that the node may move. After a change of this "
+                "setting, tubectl "
+                "cluster set-address gives the cluster the new address. An address with a name "
                 "needs cluster.secret_file or cluster.insecure. Empty: the address of "
                 "cluster.listen, which then is one host and not 0.0.0.0 or [::]."}),
-    row<&Settings::cluster, &ClusterSettings::secret_file>(
+    own<&Settings::cluster, &ClusterSettings::secret_file>(
         {.key = "cluster.secret_file",
          .type = text_or_none("FILE"),
          .default_text = "",
@@ -406,7 +420,7 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "file, unless it is a credential of systemd. Empty: without cluster.tls, nodes do "
                 "not authenticate, which is allowed on loopback addresses, and with "
                 "cluster.insecure on others."}),
-    row<&Settings::cluster, &ClusterSettings::tls, &ClusterTlsSettings::certificate>(
+    own<&Settings::cluster, &ClusterSettings::tls, &ClusterTlsSettings::certificate>(
         {.key = "cluster.tls.certificate",
          .type = text_or_none("FILE"),
          .default_text = "",
@@ -418,14 +432,14 @@ constexpr auto kSettings = std::to_array<Setting>({
              "uses the certificate for connections in both directions. All nodes need "
              "cluster.tls.certificate, cluster.tls.key and cluster.tls.ca, or none of them does. "
              "Empty: without TLS."}),
-    row<&Settings::cluster, &ClusterSettings::tls, &ClusterTlsSettings::key>(
+    own<&Settings::cluster, &ClusterSettings::tls, &ClusterTlsSettings::key>(
         {.key = "cluster.tls.key",
          .type = text_or_none("FILE"),
          .default_text = "",
          .takes_empty_flag = false,
          .doc = "The private key of the certificate: a PEM file that others must not be able to "
                 "read, without a passphrase."}),
-    row<&Settings::cluster, &ClusterSettings::tls, &ClusterTlsSettings::ca>(
+    own<&Settings::cluster, &ClusterSettings::tls, &ClusterTlsSettings::ca>(
         {.key = "cluster.tls.ca",
          .type = text_or_none("FILE"),
          .default_text = "",
@@ -433,7 +447,7 @@ constexpr auto kSettings = std::to_array<Setting>({
          .doc = "The authorities that sign the certificates of the nodes: a PEM file. Use an "
                 "authority for this cluster alone, because each certificate that it signs is that "
                 "of a node."}),
-    row<&Settings::cluster, &ClusterSettings::admin>(
+    own<&Settings::cluster, &ClusterSettings::admin>(
         {.key = "cluster.admin",
          .type = {.kind = Kind::address, .may_be_empty = true},
          .default_text = "",
@@ -443,22 +457,22 @@ constexpr auto kSettings = std::to_array<Setting>({
                 "server and root may connect to it and so change the cluster. Empty: none, and "
                 "the members of the cluster cannot be changed on this node.",
          .service_hint = "For the service, use \"unix:/run/tubed/admin\"."}),
-    row<&Settings::cluster, &ClusterSettings::clients>(
+    same<&Settings::cluster, &ClusterSettings::clients>(
         {.key = "cluster.clients",
          .type = choice(kClusterClients),
          .default_number = static_cast<std::int64_t>(ClusterClients::forward),
          .reloadable = false,
          .doc = "How a node that is not the leader treats clients: forward passes what they send "
                 "to the leader, and its replies to them, so that a client needs the address of "
-                "one node; refuse closes each connection at once, so that the client tries the "
-                "next node."}),
-    row<&Settings::cluster, &ClusterSettings::leader_wait>(
+                "one node; refuse closes each connection after 0.15 s, so that the client tries "
+                "the next node."}),
+    same<&Settings::cluster, &ClusterSettings::leader_wait>(
         {.key = "cluster.leader_wait",
          .type = duration(1s, 60s),
          .default_number = nanoseconds(5s),
          .doc = "How long a client that is to be passed to the leader waits while no leader is "
                 "known or the leader cannot be reached. Then its connection is closed."}),
-    row<&Settings::cluster, &ClusterSettings::election_timeout>(
+    same<&Settings::cluster, &ClusterSettings::election_timeout>(
         {.key = "cluster.election_timeout",
          .type = duration(100ms, 10s),
          .default_number = nanoseconds(300ms),
@@ -466,28 +480,28 @@ constexpr auto kSettings = std::to_array<Setting>({
          .doc = "How long a node hears nothing from the leader before it starts an election. All "
                 "nodes need the same value. A lower value replaces a leader that has failed "
                 "sooner; a higher one keeps the leader while the network or a disk is slow."}),
-    row<&Settings::cluster, &ClusterSettings::hold_grace>(
+    same<&Settings::cluster, &ClusterSettings::hold_grace>(
         {.key = "cluster.hold_grace",
          .type = duration(0s, 1h),
          .default_number = nanoseconds(10s),
          .doc = "After a change of the leader, how long a reserved job waits for its worker to "
                 "connect to the new leader before it is ready again, or less if its TTR ends "
                 "before; 0 means that it is ready at once."}),
-    row<&Settings::cluster, &ClusterSettings::log_size>(
+    same<&Settings::cluster, &ClusterSettings::log_size>(
         {.key = "cluster.log_size",
          .type = bytes(64 * kMiB, kTiB),
          .default_number = kGiB,
          .doc = "Disk space and memory for the changes that a node keeps for nodes that lag, in "
                 "addition to its journal; it keeps 64 MiB if none lags. A node that lags by more "
                 "fetches the whole journal of another."}),
-    row<&Settings::cluster, &ClusterSettings::fetch_rate>(
+    own<&Settings::cluster, &ClusterSettings::fetch_rate>(
         {.key = "cluster.fetch_rate",
          .type = bytes(0, kTiB),
          .default_number = 0,
          .doc = "Bytes per second that this node sends to a node that fetches its journal; 0 "
                 "means half of what its slowest measured link carries, or no limit if no link was "
                 "measured."}),
-    row<&Settings::cluster, &ClusterSettings::insecure>(
+    own<&Settings::cluster, &ClusterSettings::insecure>(
         {.key = "cluster.insecure",
          .type = choice(kClusterInsecure),
          .default_number = static_cast<std::int64_t>(ClusterInsecure::no),

@@ -27,6 +27,7 @@ struct Setting {
   std::int64_t default_number = 0;     // in the unit of Value; of a text or an address, unused
   std::string_view default_text = {};  // of a text or an address
   bool reloadable = true;
+  bool same_on_all_nodes = false;  // of a cluster
   // False: an empty argument is refused, as it comes from an unset variable in a script.
   bool takes_empty_flag = true;
   std::string_view doc;                // --help shows the first sentence only

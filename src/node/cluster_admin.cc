@@ -21,9 +21,9 @@ namespace {
 
 constexpr const char* kJson = "application/json";
 constexpr std::size_t kMostBody = 4096;
-constexpr std::array<std::string_view, 5> kChanges{"/cluster/add", "/cluster/add-standby",
+constexpr std::array<std::string_view, 6> kChanges{"/cluster/add",     "/cluster/add-standby",
                                                    "/cluster/promote", "/cluster/remove",
-                                                   "/cluster/transfer"};
+                                                   kSetAddressPath,    "/cluster/transfer"};
 
 HttpResponse http_response(const cluster::Response& response) {
   std::string text = response.body;
@@ -98,8 +98,8 @@ HttpReply ClusterAdmin::respond(const HttpRequest& request) {
   if (std::ranges::find(kChanges, path) == kChanges.end())
     return http_response(refusal(404,
                                  "tubed answers /cluster here, and /cluster/add, "
-                                 "/cluster/add-standby, /cluster/promote, /cluster/remove and "
-                                 "/cluster/transfer"));
+                                 "/cluster/add-standby, /cluster/promote, /cluster/remove, "
+                                 "/cluster/set-address and /cluster/transfer"));
   if (request.method() != "POST") return http_response(refusal(405, "only POST"));
   return std::make_unique<Change>(host_, std::string(path));
 }

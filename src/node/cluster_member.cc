@@ -11,7 +11,6 @@
 #include "node/cluster_status.h"
 #include "node/cluster_tasks.h"
 #include "node/former_clusters.h"
-#include "node/forwarded_client.h"
 #include "node/state_install.h"
 #include "os/clock.h"
 #include "os/exit_codes.h"
@@ -34,6 +33,14 @@ std::string own_endpoint(const ClusterSettings& settings) {
   return settings.address.empty() ? to_string(*settings.listen) : settings.address;
 }
 
+// A leader of an earlier version does not know each request that this version knows.
+cluster::Response explained(const cluster::Response& response) {
+  if (response.status != 404 || response.body != refusal(404, kNoSuchRequest).body) return response;
+  return refusal(409,
+                 "the leader has an earlier version, which does not know this change: upgrade it, "
+                 "or pass leadership to a node of this version (tubectl cluster transfer NAME)");
+}
+
 Duration shifted(Time deadline, Time from) {
   return std::max(deadline - from, Duration::zero());
 }
@@ -52,6 +59,7 @@ ClusterMember::ClusterMember(const ClusterParts& parts, const Settings& settings
       host_(host),
       log_(*this),
       own_address_(fmt::format("{}@{}", settings.cluster.name, own_endpoint(settings.cluster))),
+      learned_(parts.log),
       hand_over_(parts.loop, parts.log),
       restart_timer_(parts.loop, [this] { go_on_when_idle(); }),
       transfers_(parts, settings, *this) {
@@ -117,6 +125,7 @@ Result<void> ClusterMember::open_node() {
   cluster_id_ = node_->node().cluster();
   node_id_ = node_->node().id();
   parts_.service.set_now(node_->replica().applied_time());
+  learned_.open(settings_.journal_directory, cluster_id_);
   look_at_members();
   introduce();
   parts_.scheduler.begin_tick();
@@ -157,8 +166,9 @@ void ClusterMember::look_at_members() {
   if (known_.member(node_id_) != nullptr) own_removal_.set_was_member();
   if (changes.members) {
     introduce();
-    links_->set_members(known_.members());
+    follow_addresses();
   }
+  learned_.store_when_due(NodeOwner::now());
   request_own_removal();
   transfers_.set_link_rate(node.appends().lowest_rate());
   if (!changes.leader) return;
@@ -168,6 +178,18 @@ void ClusterMember::look_at_members() {
   if (leads) ++state_.elections;
   parts_.log.info(leads ? "leading" : "following", {{"leader", known_.name_of(known_.leader())},
                                                     {"term", std::uint64_t{known_.term()}}});
+}
+
+// A connected member that gets an address at which it does not listen, or not yet, is reached where
+// it has said.
+void ClusterMember::follow_addresses() {
+  learned_.follow(known_.members());
+  for (const cluster::Member& member : known_.members()) {
+    if (const std::string stated = links_->stated_address(member.id); !stated.empty())
+      learned_.learn(member, stated);
+  }
+  links_->set_members(known_.members());
+  links_->set_learned(learned_.all());
 }
 
 std::optional<Time> ClusterMember::tick_began(Time /*tick*/) {
@@ -244,61 +266,6 @@ bool ClusterMember::hand_over(std::function<void()> done) {
   return true;
 }
 
-// --- Clients that are passed to the leader
-
-bool ClusterMember::forwards() const {
-  if (forwarder_ == nullptr || forwarder_->ending()) return false;
-  if (phase_ != Phase::running && phase_ != Phase::restarting) return false;
-  const NodeId leader = phase_ == Phase::running ? node_->node().leader() : NodeId{0};
-  const cluster::Level level = leader == 0 ? cluster::Level{0} : links_->last_level(leader);
-  return level == 0 || level >= cluster::kLevelOfClients;
-}
-
-void ClusterMember::forward(std::unique_ptr<loop::Channel> channel,
-                            const serving::ConnectionOrigin& origin) {
-  auto client = describe_client(*channel, origin);
-  if (encoded_bytes(client) <= cluster::kMostForwardedClient)
-    return forwarder_->forward(
-        std::move(channel), std::move(client),
-        {.leader_wait = settings_.cluster.leader_wait, .stall = settings_.stall_timeout});
-  parts_.log.limited(Log::Level::warning, parts_.service.tick_time(),
-                     "connection refused: too much is known of the client to pass it on",
-                     {{"address", client.address}});
-  host_.hold(std::move(channel));
-}
-
-std::optional<ClientForwarderHost::Leader> ClusterMember::leader() const {
-  if (phase_ != Phase::running || !forwards()) return std::nullopt;
-  const cluster::Member* const found = known_.member(node_->node().leader());
-  if (found == nullptr || found->id == node_id_) return std::nullopt;
-  const auto address = cluster::parse_member_address(found->address);
-  if (!address) return std::nullopt;
-  return Leader{.node = found->id, .address = *address};
-}
-
-CallerHandshake ClusterMember::begin_client(const Leader& leader,
-                                            const cluster::ForwardedClient& client) const {
-  return links_->begin_client({.id = leader.node, .address = to_string(leader.address)}, client);
-}
-
-// A client of another node, or one that has waited here.
-void ClusterMember::serve(std::unique_ptr<loop::Channel> channel,
-                          const cluster::ForwardedClient& client) {
-  with_origin(client, [&](const serving::ConnectionOrigin& origin) {
-    host_.on_forwarded(std::move(channel), origin);
-  });
-}
-
-void ClusterMember::on_client(const cluster::Hello& hello, loop::Connection connection) {
-  auto channel =
-      loop::open_channel(parts_.loop, std::move(connection), {}, proxied_client(hello.client));
-  if (channel != nullptr) serve(std::move(channel), hello.client);
-}
-
-void ClusterMember::leader_changed() {
-  if (forwarder_ != nullptr) forwarder_->leader_changed();
-}
-
 // --- The next life
 
 // For a node that restarts, or whose server stops.
@@ -341,7 +308,8 @@ void ClusterMember::appends_were_slow(NodeId follower, std::uint64_t count, Dura
 
 void ClusterMember::fetch_state(NodeId source) {
   if (transfers_.is_fetching() || phase_ != Phase::running) return;
-  if (const cluster::Member* const from = known_.member(source)) begin_fetch(source, from->address);
+  if (const cluster::Member* const from = known_.member(source))
+    begin_fetch(source, links_->address_of(*from));
 }
 
 void ClusterMember::begin_fetch(NodeId source, const std::string& address) {
@@ -379,6 +347,7 @@ void ClusterMember::on_fetch(const cluster::Hello& hello, loop::Connection conne
 // Updates the facts with which this node introduces itself.
 void ClusterMember::introduce() {
   PeerFacts facts{.cluster = cluster_id_, .node = node_id_, .address = own_address_.by_settings()};
+  facts.settings = digests_of(settings_, cluster_id_);
   if (phase_ == Phase::running) {
     const cluster::Node& node = node_->node();
     facts.configuration_index = node.configurations().newest();
@@ -430,6 +399,11 @@ bool ClusterMember::may_invite(NodeId member) const {
 
 std::string_view ClusterMember::on_frame(NodeId from, std::string_view frame) {
   return phase_ == Phase::running ? node_->node().receive(from, frame) : std::string_view();
+}
+
+// A member has proved who it is, and says where it listens.
+void ClusterMember::on_stated_address(const cluster::Member& member, const std::string& stated) {
+  if (learned_.learn(member, stated)) links_->set_learned(learned_.all());
 }
 
 void ClusterMember::on_rejected(NodeId by, const cluster::Welcome& welcome) {
@@ -495,13 +469,30 @@ void ClusterMember::change(const cluster::Request& request, Answer answer) {
       phase_ == Phase::running ? known_.member(node_->node().leader()) : nullptr;
   if (leader == nullptr) {
     const bool is_elected = phase_ == Phase::running && node_->node().leads();
+    if (!is_elected && request.path == kSetAddressPath) return answer(try_address(request));
     return answer(refusal(
         503, is_elected ? "this node was elected, and does not serve yet" : "no leader is known"));
   }
-  links_->request(leader->address, request,
-                  [answer = std::move(answer)](const Result<cluster::Response>& response) {
-                    answer(response ? *response : refusal(503, response.error().message));
-                  });
+  links_->request(
+      links_->address_of(*leader), request,
+      [answer = std::move(answer)](const Result<cluster::Response>& response) {
+        answer(response ? explained(*response) : refusal(503, response.error().message));
+      });
+}
+
+// The configuration cannot change without a leader. Until then this node also dials the address
+// that an operator gives: so a cluster all of whose nodes have moved gets a leader.
+cluster::Response ClusterMember::try_address(const cluster::Request& request) {
+  const auto given = address_in(request);
+  if (!given) return refusal(400, kNoAddress);
+  const auto member = std::ranges::find_if(known_.members(), [&](const cluster::Member& one) {
+    return cluster::name_in(one.address) == given->name;
+  });
+  if (phase_ != Phase::running || member == known_.members().end() || member->id == node_id_)
+    return refusal(503, "no leader is known");
+  if (learned_.learn(*member, to_string(*given))) links_->set_learned(learned_.all());
+  return refusal(503, fmt::format("no leader is known; meanwhile this node dials {} at {} too",
+                                  given->name, given->endpoint()));
 }
 
 const stats::ClusterState& ClusterMember::state() {
@@ -515,6 +506,7 @@ const stats::ClusterState& ClusterMember::state() {
   state_.fetched_bytes = transfers_.fetched_bytes();
   state_.fetches = transfers_.installed();
   state_.forwarded = forwarded();
+  state_.differing = links_->differing();
   state_.leases_lost =
       past_leases_lost_ + (serves_ ? node_->replica().log().leases_lost() : std::uint64_t{0});
   state_.held_over =
@@ -523,7 +515,11 @@ const stats::ClusterState& ClusterMember::state() {
     describe_node(node_->node(), node_->replica().applied().index, state_);
     state_.raft_log_full = node_->raft_log_full();
     for (stats::ClusterNode& other : state_.nodes) {
-      if (other.is_self) continue;
+      if (other.is_self) {
+        other.reached_at = own_address_.other_than(other.address, node_->node().level());
+        continue;
+      }
+      other.reached_at = links_->learned_address(other.id);
       other.level = links_->last_level(other.id);
       other.failure = links_->last_failure(other.id);
     }
@@ -545,6 +541,7 @@ void ClusterMember::settings_changed() {
     end_connections();
   if (node_ != nullptr) node_->apply(settings_);
   transfers_.settings_changed();
+  introduce();
 }
 
 void ClusterMember::set_tls(std::shared_ptr<const loop::TlsContext> tls) {

@@ -37,6 +37,7 @@
 #include "node/hand_over.h"
 #include "node/known_cluster.h"
 #include "node/leadership.h"
+#include "node/learned_addresses.h"
 #include "node/node_owner.h"
 #include "node/own_address.h"
 #include "node/own_removal.h"
@@ -91,6 +92,7 @@ class ClusterMember final : public ClusterMode,
   std::string_view on_frame(cluster::NodeId from, std::string_view frame) override;
   void on_fetch(const cluster::Hello& hello, loop::Connection connection) override;
   void on_client(const cluster::Hello& hello, loop::Connection connection) override;
+  void on_stated_address(const cluster::Member& member, const std::string& stated) override;
   void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override;
   void on_request(const cluster::Request& request, Reply reply) override;
   bool may_invite(cluster::NodeId member) const override;
@@ -127,6 +129,8 @@ class ClusterMember final : public ClusterMode,
   void fail(int exit_code, const std::string& reason);
   void begin_fetch(cluster::NodeId source, const std::string& address);
   void look_at_members();
+  void follow_addresses();
+  cluster::Response try_address(const cluster::Request& request);
   void close_journal();
   void go_on_closing();
   void request_own_removal();
@@ -156,6 +160,7 @@ class ClusterMember final : public ClusterMode,
   std::unique_ptr<ClientForwarder> forwarder_;  // null before listen(), and with "refuse"
 
   KnownCluster known_;
+  LearnedAddresses learned_;
   OwnRemoval own_removal_;
   HandOver hand_over_;
   std::function<void()> closed_;  // of close()

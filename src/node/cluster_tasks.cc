@@ -37,6 +37,7 @@
 #include "node/cluster_status.h"
 #include "node/former_clusters.h"
 #include "node/journal_writer.h"
+#include "node/learned_addresses.h"
 #include "node/state_directory.h"
 #include "node/state_install.h"
 #include "os/exit_codes.h"
@@ -250,6 +251,7 @@ Result<void> leave(const std::string& directory, std::uint64_t segment_bytes) {
   TRY(apply_rest(loop, directory, *node, segment_bytes));
   TRY(put_aside(directory));
   TRY(forget_former_clusters(directory));
+  TRY(forget_learned_addresses(directory));
   return remove_left(directory);
 }
 
@@ -262,6 +264,7 @@ Result<Founded> recover(const std::string& directory, const std::string& name,
   if (node) {
     TRY(apply_rest(loop, directory, *node, segment_bytes));
     TRY(add_former_cluster(directory, node->state.cluster));
+    TRY(forget_learned_addresses(directory));
     TRY(put_aside(directory));
   } else {
     const bool begun = TRY(DirectoryTree(directory).exists(kLeftFolder));

@@ -54,6 +54,13 @@ Response refusal(std::uint16_t status, const std::string& reason) {
   return {.status = status, .body = json::to_line(json::Json{{"error", reason}})};
 }
 
+std::optional<cluster::MemberAddress> address_in(const Request& request) {
+  const auto object = json::Json::parse(request.body);
+  if (!object) return std::nullopt;
+  return cluster::parse_member_address(
+      fmt::format("{}@{}", text_of(*object, "name"), text_of(*object, "address")));
+}
+
 Response Leadership::run(const Request& request) {
   const auto object = json::Json::parse(request.body);
   if (!object) return refusal(400, "the body is not a JSON object");
@@ -64,7 +71,8 @@ Response Leadership::run(const Request& request) {
   if (request.path == "/cluster/add") return add(name, text_of(*object, "address"), false);
   if (request.path == "/cluster/add-standby") return add(name, text_of(*object, "address"), true);
   if (request.path == "/cluster/promote") return promote(name);
-  return refusal(404, "no such request");
+  if (request.path == kSetAddressPath) return set_address(request);
+  return refusal(404, kNoSuchRequest);
 }
 
 bool Leadership::names_itself(const Request& request) const {
@@ -74,7 +82,7 @@ bool Leadership::names_itself(const Request& request) const {
   return member != members.end() && member->id == node_.id();
 }
 
-// An address that the cluster cannot use.
+// An address that the cluster cannot use for a node with that name.
 std::optional<Response> Leadership::refuse_address(const cluster::MemberAddress& address) const {
   if (address.has_host_name() && node_.level() < cluster::kLevelOfNames) {
     return refusal(409, fmt::format("{} has the name of a host, which needs feature level {}, and "
@@ -82,12 +90,9 @@ std::optional<Response> Leadership::refuse_address(const cluster::MemberAddress&
                                     "address",
                                     address.endpoint(), cluster::kLevelOfNames, node_.level()));
   }
-  const std::vector<Member> members = node_.members();
-  if (named(members, address.name) != members.end())
-    return refusal(409, fmt::format("a node with the name {} is a member", address.name));
-  for (const Member& member : members) {
+  for (const Member& member : node_.members()) {
     const auto other = cluster::parse_member_address(member.address);
-    if (other && other->endpoint() == address.endpoint())
+    if (other && other->name != address.name && other->endpoint() == address.endpoint())
       return refusal(409, fmt::format("{} is the address of {}", address.endpoint(), other->name));
   }
   return std::nullopt;
@@ -97,15 +102,16 @@ std::optional<Response> Leadership::refuse_address(const cluster::MemberAddress&
 // where it would ignore an unknown key and make the node a voter.
 Response Leadership::add(const std::string& name, const std::string& address, bool stays) {
   const auto parsed = cluster::parse_member_address(fmt::format("{}@{}", name, address));
-  if (!parsed)
-    return refusal(400, "\"address\" is not HOST:PORT with a numeric host or the name of a host");
+  if (!parsed) return refusal(400, kNoAddress);
   if (stays && node_.level() < cluster::kLevelOfStandbys) {
     return refusal(409, fmt::format("a standby that stays needs feature level {}, and the cluster "
                                     "uses {}: upgrade all nodes",
                                     cluster::kLevelOfStandbys, node_.level()));
   }
-  if (auto refused = refuse_address(*parsed)) return std::move(*refused);
   std::vector<Member> members = node_.members();
+  if (named(members, name) != members.end())
+    return refusal(409, fmt::format("a node with the name {} is a member", name));
+  if (auto refused = refuse_address(*parsed)) return std::move(*refused);
   if (members.size() >= CORE_MOST_MEMBERS) return refusal(409, "the cluster has too many members");
   members.push_back({.id = os::random_number(),
                      .role = MemberRole::standby,
@@ -129,6 +135,27 @@ Response Leadership::promote(const std::string& name) {
   if (!node_.change_members(members))
     return refusal(503, "another change of the members is under way");
   log_.info("a standby no longer stays one", {{"name", name}});
+  return kAccepted;
+}
+
+// The member keeps its id, its role and its data; the voters are the same before and after, so each
+// majority is one by either configuration. A node without this change dials the former address,
+// and that which the member states (learned_addresses.h).
+Response Leadership::set_address(const Request& request) {
+  const auto parsed = address_in(request);
+  if (!parsed) return refusal(400, kNoAddress);
+  std::vector<Member> members = node_.members();
+  const auto found = named(members, parsed->name);
+  if (found == members.end())
+    return refusal(404, fmt::format("no member is named {}", parsed->name));
+  if (auto refused = refuse_address(*parsed)) return std::move(*refused);
+  Member& member = members[static_cast<std::size_t>(found - members.begin())];
+  const std::string former = std::exchange(member.address, cluster::to_string(*parsed));
+  if (former == member.address) return kAccepted;
+  if (!node_.change_members(members))
+    return refusal(503, "another change of the members is under way");
+  log_.info("changing the address of a node",
+            {{"name", parsed->name}, {"from", former}, {"to", member.address}});
   return kAccepted;
 }
 
@@ -244,7 +271,9 @@ void Leadership::try_again(std::string_view reason) {
   if (!again) log_.warning("leadership was not passed on", {{"reason", reason}});
 }
 
+// A leader that was stopped may read answers that are old. Its lease has ended then.
 void Leadership::promote_standbys() {
+  if (!node_.has_lease()) return;
   const std::vector<Member> members = node_.members();
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (members[i].role != MemberRole::standby || members[i].stays) continue;

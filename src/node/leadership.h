@@ -34,7 +34,7 @@ class Leadership {
       : log_(log), node_(node), facts_(facts) {}
 
   // Carries out an operator's request: /cluster/add, /cluster/add-standby, /cluster/promote,
-  // /cluster/remove, /cluster/transfer. The effect may come later.
+  // /cluster/remove, /cluster/set-address, /cluster/transfer. The effect may come later.
   cluster::Response run(const cluster::Request& request);
   // Returns why a request to remove a member is refused; no value: it is carried out, unless
   // another change of the members is under way. O(members).
@@ -64,6 +64,7 @@ class Leadership {
   std::string lost_with(const std::vector<cluster::Member>& members,
                         const cluster::Member& without) const;
   std::optional<cluster::Response> refuse_address(const cluster::MemberAddress& address) const;
+  cluster::Response set_address(const cluster::Request& request);
   cluster::Response add(const std::string& name, const std::string& address, bool stays);
   cluster::Response promote(const std::string& name);
   std::optional<cluster::Response> refuse_removal(const std::vector<cluster::Member>& members,
@@ -82,6 +83,15 @@ class Leadership {
   Time look_at_ = Time::min();
   Time hand_over_again_at_ = Time::min();
 };
+
+// The error of a request that this version does not know, as of the first version.
+inline constexpr const char* kNoSuchRequest = "no such request";
+inline constexpr std::string_view kSetAddressPath = "/cluster/set-address";
+// Why a request with an address is refused.
+inline constexpr const char* kNoAddress =
+    "\"address\" is not HOST:PORT with a numeric host or the name of a host";
+// Returns the "name" and the "address" of a request; no value: they are not those of a node.
+std::optional<cluster::MemberAddress> address_in(const cluster::Request& request);
 
 // {"error": "…"}
 cluster::Response refusal(std::uint16_t status, const std::string& reason);

@@ -11,18 +11,61 @@ PeerLink::PeerLink(loop::Loop& loop, cluster::Member member, cluster::MemberAddr
                    const PeerLimits& limits, PeerLinkOwner& owner)
     : loop_(loop),
       member_(std::move(member)),
-      address_(std::move(address)),
-      has_host_name_(address_.has_host_name()),
+      own_(std::move(address)),
       limits_(limits),
       owner_(owner),
       wait_(limits.retry),
       retry_timer_(loop, [this] { dial(); }) {
-  if (const auto host = parse_host(address_.host)) hosts_.push_back(*host);
   retry_timer_.arm({});
 }
 
+PeerLink::Place::Place(cluster::MemberAddress place_address)
+    : address(std::move(place_address)), is_named(address.has_host_name()) {
+  if (const auto host = parse_host(address.host)) hosts.push_back(*host);
+}
+
 bool PeerLink::is_at(const NumericHost& host) const {
-  return std::ranges::find(hosts_, host) != hosts_.end();
+  const auto has = [&](const Place& place) {
+    return std::ranges::find(place.hosts, host) != place.hosts.end();
+  };
+  return has(own_) || (learned_ && has(*learned_));
+}
+
+// An attempt at the member's own address, and a connection there, stays.
+void PeerLink::set_learned(const std::optional<cluster::MemberAddress>& address) {
+  const bool had = learned_.has_value();
+  if (had == address.has_value() && (!had || learned_->address == *address)) return;
+  if (tries_learned_ && (is_up() || dial_ != nullptr)) {
+    dial_.reset();
+    fail("the member has another address now");
+  }
+  was_at_learned_ = is_second_ = false;
+  if (!address) {
+    learned_.reset();
+    tries_learned_ = false;
+    return;
+  }
+  learned_.emplace(*address);
+  if (is_up() || dial_ != nullptr) return;
+  if (!had) tries_learned_ = true;  // its own has failed, or is older
+  wait_ = limits_.retry;
+  retry_timer_.arm({});
+}
+
+bool PeerLink::adopt(const cluster::Member& member) {
+  const auto address = cluster::parse_member_address(member.address);
+  const bool is_there = is_up() && tries_learned_;
+  if (!is_there || member.id != member_.id || !address || learned_->address != *address)
+    return false;
+  member_ = member;
+  own_ = std::move(*learned_);
+  learned_.reset();
+  tries_learned_ = was_at_learned_ = false;
+  return true;
+}
+
+const cluster::MemberAddress& PeerLink::address() const {
+  return is_at_learned() ? learned_->address : own_.address;
 }
 
 void PeerLink::send(std::string frame) {
@@ -33,13 +76,15 @@ void PeerLink::send(std::string frame) {
 }
 
 void PeerLink::dial() {
-  CallerHandshake handshake(owner_.security(), owner_.hello_for(member_));
+  cluster::Hello hello = owner_.hello_for(member_);
+  sent_settings_ = hello.settings;
+  CallerHandshake handshake(owner_.security(), std::move(hello));
   secret_ = handshake.secret();
   dial_ = std::make_unique<PeerDial>(
-      loop_, address_, std::move(handshake),
+      loop_, next_place().address, std::move(handshake),
       loop::ConnectOptions{.limit = limits_.welcome, .user_timeout = limits_.user_timeout},
       [this](Result<PeerDial::Answer> result) { dialled(std::move(result)); },
-      [this](const std::vector<NumericHost>& hosts) { hosts_ = hosts; });
+      [this](const std::vector<NumericHost>& hosts) { next_place().hosts = hosts; });
 }
 
 void PeerLink::dialled(Result<PeerDial::Answer> result) {
@@ -62,6 +107,8 @@ void PeerLink::dialled(Result<PeerDial::Answer> result) {
   channel_ = std::move(result->channel);
   channel_->set_owner(*this);
   wait_ = limits_.retry;
+  was_at_learned_ = tries_learned_;
+  is_second_ = false;
   owner_.on_up(*this);
 }
 
@@ -76,10 +123,13 @@ void PeerLink::on_closed(std::string_view reason) {
 }
 
 void PeerLink::fail(const std::string& reason) {
+  const bool takes_turns = learned_ && !is_up();
   channel_.reset();
   secret_.reset();
-  retry_timer_.arm(wait_);
-  wait_ = std::min(2 * wait_, limits_.last_retry);
+  if (takes_turns) tries_learned_ = !tries_learned_;
+  is_second_ = takes_turns && !is_second_;
+  retry_timer_.arm(is_second_ ? Duration::zero() : wait_);
+  if (!is_second_) wait_ = std::min(2 * wait_, limits_.last_retry);
   owner_.on_down(*this, reason);
 }
 

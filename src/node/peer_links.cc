@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/planted.h"
 #include "cluster/entry.h"
 #include "os/clock.h"
 
@@ -22,6 +23,9 @@ using cluster::Purpose;
 using cluster::WelcomeStatus;
 using os::Log;
 
+// Its hello has the settings of the sender.
+constexpr std::string_view kSettingsPath = "/cluster/settings";
+
 std::string text_of(NodeId node) {
   return fmt::format("{:016x}", node);
 }
@@ -29,6 +33,13 @@ std::string text_of(NodeId node) {
 bool contains(const std::vector<Member>& members, NodeId node) {
   return std::any_of(members.begin(), members.end(),
                      [node](const Member& member) { return member.id == node; });
+}
+
+// Returns the address of the caller, if it has proved who it is.
+std::string stated_in(const CalleeHandshake& handshake) {
+  const bool is_proved =
+      handshake.secret() || handshake.is_named() || TUBED_PLANTED(address_is_learned_without_proof);
+  return is_proved ? handshake.hello().address : std::string();
 }
 
 }  // namespace
@@ -39,7 +50,9 @@ PeerLinks::PeerLinks(loop::Loop& loop, os::Log& log, PeerHost& host, os::Socket 
       log_(log),
       host_(host),
       limits_(limits),
-      acceptor_(loop, log, std::move(listening), limits_, *this) {}
+      shared_(log),
+      acceptor_(loop, log, std::move(listening), limits_, *this),
+      settings_timer_(loop, [this] { send_settings(); }) {}
 
 PeerLinks::~PeerLinks() = default;
 
@@ -48,7 +61,9 @@ PeerLinks::~PeerLinks() = default;
 void PeerLinks::set_facts(const PeerFacts& facts) {
   const bool other = facts.cluster != facts_.cluster || facts.node != facts_.node;
   facts_ = facts;
+  shared_.set_own(facts_.node, facts_.settings);
   if (other) close_links();
+  send_settings();
 }
 
 // Dials all members again.
@@ -63,15 +78,24 @@ void PeerLinks::set_members(const std::vector<Member>& members) {
   std::erase_if(incoming_, [&](const auto& incoming) {
     const auto& [node, connection] = incoming;
     const bool knows_more = connection->configuration_index > facts_.configuration_index;
-    return !is_member(node) && (contains(former, node) || !knows_more);
+    if (!is_member(node)) return contains(former, node) || !knows_more;
+    return connection->is_named && !may_have_name(node, connection->stated);
   });
   std::erase_if(outgoing_, [this](const auto& outgoing) {
-    const Member& dialled = outgoing.second.link->member();
+    PeerLink& link = *outgoing.second.link;
     return std::none_of(members_.begin(), members_.end(), [&](const Member& member) {
-      return member.id == dialled.id && member.address == dialled.address;
+      const Member& dialled = link.member();
+      return member.id == dialled.id && (member.address == dialled.address || link.adopt(member));
     });
   });
+  shared_.set_members(members_);
   open_links();
+  // A caller may have sent its Hello before this node knew it as a member.
+  for (const auto& [node, connection] : incoming_) {
+    if (contains(former, node)) continue;
+    shared_.set_of_member(node, connection->settings);
+    note_host(node, connection->channel->peer());
+  }
 }
 
 void PeerLinks::open_links() {
@@ -83,8 +107,34 @@ void PeerLinks::open_links() {
                    {{"id", text_of(member.id)}, {"address", member.address}});
       continue;
     }
-    outgoing_[member.id].link = std::make_unique<PeerLink>(loop_, member, *address, limits_, *this);
+    Outgoing& outgoing = outgoing_[member.id];
+    if (const auto caller = incoming_.find(member.id); caller != incoming_.end())
+      outgoing.level = caller->second->level;
+    outgoing.link = std::make_unique<PeerLink>(loop_, member, *address, limits_, *this);
+    if (const auto other = learned_.find(member.id); other != learned_.end())
+      outgoing.link->set_learned(other->second);
   }
+}
+
+void PeerLinks::set_learned(const LearnedAddresses::All& addresses) {
+  learned_ = addresses;
+  for (const auto& [node, outgoing] : outgoing_) {
+    const auto other = learned_.find(node);
+    outgoing.link->set_learned(other == learned_.end() ? std::nullopt
+                                                       : std::optional(other->second));
+  }
+}
+
+std::string PeerLinks::address_of(const Member& member) const {
+  const auto found = outgoing_.find(member.id);
+  return found == outgoing_.end() ? member.address : to_string(found->second.link->address());
+}
+
+std::string PeerLinks::learned_address(NodeId node) const {
+  const auto found = outgoing_.find(node);
+  if (found == outgoing_.end()) return {};
+  const PeerLink& link = *found->second.link;
+  return link.is_up() && link.is_at_learned() ? link.address().endpoint() : std::string();
 }
 
 bool PeerLinks::set_secrets(const ClusterSecrets& secrets) {
@@ -176,7 +226,32 @@ Hello PeerLinks::hello_for(const Member& member) const {
           .address = facts_.address,
           .configuration_index = facts_.configuration_index,
           .name = std::string(cluster::name_in(member.address)),
-          .invites = host_.may_invite(member.id)};
+          .invites = host_.may_invite(member.id),
+          .settings = shown_settings()};
+}
+
+const SettingDigests& PeerLinks::shown_settings() const {
+  static const SettingDigests kNone;
+  return facts_.level < cluster::kLevelOfFields ? kNone : facts_.settings;
+}
+
+// Sends them to members whose link was up before they changed. A member of an earlier version
+// answers that it does not know the request.
+void PeerLinks::send_settings() {
+  const SettingDigests& shown = shown_settings();
+  for (auto& [node, outgoing] : outgoing_) {
+    const bool knows = outgoing.knows == shown || outgoing.is_sent_settings;
+    if (knows || outgoing.link == nullptr || !outgoing.link->is_up()) continue;
+    outgoing.is_sent_settings = true;
+    request(to_string(outgoing.link->address()), {.path = std::string(kSettingsPath), .body = "{}"},
+            [this, node = node, sent = shown](const Result<cluster::Response>& response) {
+              const auto found = outgoing_.find(node);
+              if (found == outgoing_.end()) return;
+              found->second.is_sent_settings = false;
+              if (response) found->second.knows = sent;
+              settings_timer_.arm(response ? Duration::zero() : limits_.last_retry);
+            });
+  }
 }
 
 void PeerLinks::on_up(PeerLink& link) {
@@ -184,8 +259,10 @@ void PeerLinks::on_up(PeerLink& link) {
   outgoing.reason.clear();
   outgoing.waits = false;
   outgoing.level = link.level();
+  outgoing.knows = link.sent_settings();
+  if (outgoing.knows != shown_settings()) settings_timer_.arm(Duration::zero());
   log_.limited(Log::Level::info, os::monotonic_now(), "connected to another node",
-               {{"address", link.member().address},
+               {{"address", to_string(link.address())},
                 {"id", text_of(link.member().id)},
                 {"level", std::uint64_t{std::min(link.level(), cluster::kFeatureLevel)}}});
 }
@@ -236,11 +313,12 @@ bool PeerLinks::has_room_for(const Hello& hello) const {
 // A certificate proves a name, and the Hello names a node: they belong together. A caller that is
 // not known yet may have any id.
 bool PeerLinks::is_itself(const CalleeHandshake& handshake) const {
-  if (!handshake.is_named()) return true;
-  const Hello& hello = handshake.hello();
+  return !handshake.is_named() || may_have_name(handshake.hello().from, handshake.hello().address);
+}
+
+bool PeerLinks::may_have_name(NodeId node, std::string_view address) const {
   return std::ranges::none_of(members_, [&](const Member& member) {
-    return member.id == hello.from &&
-           cluster::name_in(member.address) != cluster::name_in(hello.address);
+    return member.id == node && cluster::name_in(member.address) != cluster::name_in(address);
   });
 }
 
@@ -271,6 +349,7 @@ void PeerLinks::on_hello(const CalleeHandshake& handshake, std::unique_ptr<Frame
 void PeerLinks::accept(const CalleeHandshake& handshake, std::unique_ptr<FrameChannel> channel) {
   const Hello& hello = handshake.hello();
   note_host(hello.from, channel->peer());
+  shared_.set_of_member(hello.from, hello.settings);
   switch (hello.purpose) {
     case Purpose::frames: {
       if (const auto dialled = outgoing_.find(hello.from); dialled != outgoing_.end())
@@ -278,7 +357,8 @@ void PeerLinks::accept(const CalleeHandshake& handshake, std::unique_ptr<FrameCh
       incoming_.erase(hello.from);  // before the Welcome
       FrameChannel& accepted = *channel;
       incoming_[hello.from] = std::make_unique<Incoming>(*this, handshake, std::move(channel));
-      return accepted.send(answer(handshake, WelcomeStatus::ok));
+      accepted.send(answer(handshake, WelcomeStatus::ok));
+      return note_address(hello.from);
     }
     case Purpose::request: {
       FrameChannel& accepted = *channel;
@@ -302,8 +382,20 @@ void PeerLinks::accept(const CalleeHandshake& handshake, std::unique_ptr<FrameCh
 // A member that has moved is known again even before its name is resolved again.
 void PeerLinks::note_host(NodeId from, std::string_view peer) {
   const auto known = outgoing_.find(from);
-  if (known != outgoing_.end() && known->second.link->has_host_name())
+  if (known != outgoing_.end() && known->second.link->may_have_moved())
     known->second.seen_at = os::host_of(peer);
+}
+
+// The caller was accepted for frames.
+void PeerLinks::note_address(NodeId from) {
+  const std::string stated = stated_address(from);
+  const auto member = std::ranges::find(members_, from, &Member::id);
+  if (!stated.empty() && member != members_.end()) host_.on_stated_address(*member, stated);
+}
+
+std::string PeerLinks::stated_address(NodeId node) const {
+  const auto found = incoming_.find(node);
+  return found == incoming_.end() ? std::string() : found->second->stated;
 }
 
 PeerLinks::Incoming::Incoming(PeerLinks& links, const CalleeHandshake& handshake,
@@ -311,6 +403,10 @@ PeerLinks::Incoming::Incoming(PeerLinks& links, const CalleeHandshake& handshake
     : node(handshake.hello().from),
       configuration_index(handshake.hello().configuration_index),
       secret(handshake.secret()),
+      is_named(handshake.is_named()),
+      stated(stated_in(handshake)),
+      level(handshake.hello().level),
+      settings(handshake.hello().settings),
       channel(std::move(frames)),
       links_(links) {
   channel->set_owner(*this);
@@ -352,6 +448,7 @@ CallerHandshake PeerLinks::begin_client(const Member& member,
   hello.purpose = Purpose::client;
   hello.invites = false;
   hello.client = client;
+  hello.settings.clear();
   return {security_, std::move(hello)};
 }
 
@@ -371,6 +468,7 @@ void PeerLinks::request(std::string_view address, const cluster::Request& reques
 }
 
 void PeerLinks::on_request(IncomingRequest& incoming, const cluster::Request& request) {
+  if (request.path == kSettingsPath) return incoming.reply({.status = 200, .body = "{}"});
   const auto found = std::find_if(incoming_requests_.begin(), incoming_requests_.end(),
                                   [&](const auto& other) { return other.get() == &incoming; });
   host_.begin_tick();

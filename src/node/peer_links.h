@@ -17,6 +17,10 @@
 // Welcome, and because this class, when it accepts a connection for frames, first closes the former
 // connection of that node, discarding everything read from it, and then sends the Welcome.
 //
+// The Hellos for frames and for requests have digests of the settings that should be the same on
+// all nodes. When they change, each member with a link that is up gets a request for this alone,
+// until it has answered.
+//
 // A connection on which a frame of a later protocol version arrives, or a frame that no node sends,
 // is closed, with a line in the log.
 //
@@ -36,10 +40,12 @@
 
 #include "cluster/control.h"
 #include "cluster/member.h"
+#include "node/learned_addresses.h"
 #include "node/peer_acceptor.h"
 #include "node/peer_limits.h"
 #include "node/peer_link.h"
 #include "node/peer_request.h"
+#include "node/shared_settings.h"
 #include "os/log.h"
 
 namespace tubed::node {
@@ -52,6 +58,7 @@ struct PeerFacts {
   cluster::Index configuration_index = 0;
   bool has_state = false;
   cluster::Level level = cluster::kFirstLevel;  // in use in the cluster
+  SettingDigests settings = {};
 };
 
 // The part of the server that uses the links. Its functions may call PeerLinks but not destroy it.
@@ -79,7 +86,12 @@ class PeerHost {
   // Called without begin_tick() for each Hello for frames when it is sent. Returns true if the
   // member, if it has no state, may take its id and the state of this node. Changes nothing.
   virtual bool may_invite(cluster::NodeId member) const = 0;
-  // A dialled member has rejected this node. Called at most once per limits.last_retry and member.
+  // The member, which has just been accepted for frames, says that it listens at `stated`,
+  // NAME@HOST:PORT. It has proved the secret, or has a certificate with its name: without secrets
+  // and certificates, this is not called. May call set_learned().
+  virtual void on_stated_address(const cluster::Member& member, const std::string& stated) = 0;
+  // A dialled member has rejected this node. Called at most once per limits.last_retry, member and
+  // address.
   virtual void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) = 0;
 
  protected:
@@ -99,17 +111,30 @@ class PeerLinks final : public PeerAcceptorOwner,
   std::string address() const { return acceptor_.address(); }
   const PeerFacts& facts() const { return facts_; }
   // Sets the facts for later Hellos and Welcomes. If the identity of the node or the cluster
-  // changes, all connections for frames are closed and dialled again.
+  // changes, all connections for frames are closed and dialled again. Other settings are sent to
+  // the members.
   void set_facts(const PeerFacts& facts);
 
   // Sets the clusters from which this one was recovered: their nodes are answered superseded.
   void set_former_clusters(std::vector<std::uint64_t> clusters) { former_ = std::move(clusters); }
 
   // Sets the members of the newest configuration, which may include this node. Opens links to new
-  // members. Closes links to members that are now missing or have another address, and connections
-  // for frames of nodes that are now missing and did not know a later configuration.
-  // O(members).
+  // members. Closes links to members that are now missing or have another address, unless the link
+  // is up at that, and connections for frames of nodes that are now missing and did not know a
+  // later configuration, or whose certificate has another name than the member. O(members).
   void set_members(const std::vector<cluster::Member>& members);
+
+  // Returns the address that the node has stated on its present connection for frames
+  // (PeerHost::on_stated_address); empty: none. O(log nodes).
+  std::string stated_address(cluster::NodeId node) const;
+  // Sets the addresses at which members are dialled besides their own (peer_link.h). O(members).
+  void set_learned(const LearnedAddresses::All& addresses);
+  // Returns where the member is reached, or was last, if this node dials it; otherwise its own
+  // address. NAME@HOST:PORT. O(log members).
+  std::string address_of(const cluster::Member& member) const;
+  // Returns the learned address, HOST:PORT, if the link is up there; otherwise an empty text. O(log
+  // members).
+  std::string learned_address(cluster::NodeId node) const;
 
   // Sets the secrets for later connections. Closes connections for frames whose secret is no longer
   // one of them, and those without a secret if there are any. Returns true if connections that were
@@ -143,6 +168,8 @@ class PeerLinks final : public PeerAcceptorOwner,
   // Returns why the link to the node is down: one line for people. Empty: it is up or was not
   // tried, or the node has no state yet. O(log members).
   std::string last_failure(cluster::NodeId node) const;
+  // Returns which settings differ between the nodes.
+  const std::vector<stats::DifferingSetting>& differing() const { return shared_.differing(); }
   // Returns the bytes that wait to be sent to the node.
   std::size_t unsent(cluster::NodeId node) const;
 
@@ -169,6 +196,10 @@ class PeerLinks final : public PeerAcceptorOwner,
     const cluster::NodeId node;
     const cluster::Index configuration_index;   // of the Hello
     const std::optional<ClusterSecret> secret;  // that it has proved
+    const bool is_named;                        // a certificate has proved the name in `stated`
+    const std::string stated;  // the address of the Hello; empty: it has not proved who it is
+    const cluster::Level level;
+    const SettingDigests settings;
     const std::unique_ptr<FrameChannel> channel;
 
    private:
@@ -190,9 +221,13 @@ class PeerLinks final : public PeerAcceptorOwner,
   void note_host(cluster::NodeId from, std::string_view peer);
   bool has_room_for(const cluster::Hello& hello) const;
   bool is_itself(const CalleeHandshake& handshake) const;
+  bool may_have_name(cluster::NodeId node, std::string_view address) const;
+  void note_address(cluster::NodeId from);
   void close_links();
   std::string answer(const CalleeHandshake& handshake, cluster::WelcomeStatus status) const;
   void open_links();
+  const SettingDigests& shown_settings() const;
+  void send_settings();
   void refuse_frame(cluster::NodeId from, std::string_view reason);
 
   // A link, and the last reason for which it failed since it was up: each reason is logged once.
@@ -202,8 +237,10 @@ class PeerLinks final : public PeerAcceptorOwner,
     bool waits = false;        // the member has no state yet
     cluster::Level level = 0;  // in the member's last Hello; 0: none
     std::string refusal;       // the reason for which a frame of it was refused last
-    // Of a member whose host is a name: from where it was last accepted.
+    // Of a member whose host is a name, or was learned: from where it was last accepted.
     std::optional<NumericHost> seen_at = {};
+    SettingDigests knows = {};      // the settings of this node that the member has last been sent
+    bool is_sent_settings = false;  // a request with them is under way
   };
 
   loop::Loop& loop_;
@@ -212,13 +249,16 @@ class PeerLinks final : public PeerAcceptorOwner,
   const PeerLimits limits_;
   PeerFacts facts_;
   PeerSecurity security_;
+  SharedSettings shared_;
   std::vector<std::uint64_t> former_;
   std::vector<cluster::Member> members_;
+  LearnedAddresses::All learned_;
   std::map<cluster::NodeId, Outgoing> outgoing_;
   std::map<cluster::NodeId, std::unique_ptr<Incoming>> incoming_;
   std::list<std::unique_ptr<PeerRequest>> requests_;
   std::list<std::shared_ptr<IncomingRequest>> incoming_requests_;
   PeerAcceptor acceptor_;
+  loop::Timer settings_timer_;  // armed after a failure to send the settings
 };
 
 }  // namespace tubed::node

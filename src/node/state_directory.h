@@ -9,6 +9,8 @@ inline constexpr const char* kClusterFolder = "cluster";
 // from which this one was recovered (former_clusters.h).
 inline constexpr const char* kSupersededMarker = "cluster/superseded";
 inline constexpr const char* kFormerFile = "cluster.former";
+// In D: where other members say that they listen (learned_addresses.h).
+inline constexpr const char* kAddressesFile = "cluster.addresses";
 // The raft log and state of a node that has left its cluster, while they are being removed.
 inline constexpr const char* kLeftFolder = "cluster.left";
 // A state that is being fetched or installed: segments and the raft part.

@@ -57,6 +57,18 @@ struct ClusterNode {
   bool stays = false;  // a standby that does not become a voter by itself
   // On the leader: how far the wall clock of the node was from the leader's at its last answer.
   std::optional<Duration> clock_difference = {};
+  // HOST:PORT at which this node reaches it, if that is not `address`: it says so itself. Of this
+  // node: where it says that it listens.
+  std::string reached_at = {};
+};
+
+// A setting that should be the same on all nodes, and differs: the names of the nodes in order,
+// those with the same value together, at least two groups.
+struct DifferingSetting {
+  std::string name;
+  std::vector<std::vector<std::string>> nodes;
+
+  friend bool operator==(const DifferingSetting&, const DifferingSetting&) = default;
 };
 
 struct ClusterState {
@@ -89,8 +101,9 @@ struct ClusterState {
   std::uint64_t fetches = 0;       // of the state, by this node
   std::uint64_t slow_appends = 0;  // by this node, of more than half an election timeout
   std::uint64_t forwarded = 0;     // clients of this node that are passed to the leader, or wait
-  std::vector<ClusterNode> nodes = {};  // members, in the order of the configuration
-  Duration election_timeout{};          // cluster.election_timeout of this node
+  std::vector<ClusterNode> nodes = {};           // members, in the order of the configuration
+  Duration election_timeout{};                   // cluster.election_timeout of this node
+  std::vector<DifferingSetting> differing = {};  // as far as this node knows
 };
 
 // On the leader: how many of the voters that answer may fail before no majority answers; 0: the

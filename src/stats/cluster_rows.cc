@@ -147,6 +147,11 @@ constexpr Row<ClusterState> kCluster[] = {
      .meaning = "cluster.election_timeout of this node.",
      .seconds = [](const ClusterState& s) { return s.election_timeout; },
      .metric = {.family = "tubed_cluster_election_timeout_seconds"}},
+    {.key = "",
+     .meaning = "Settings that should be the same on all nodes, and differ, as far as this "
+                "node knows.",
+     .number = [](const ClusterState& s) { return std::uint64_t{s.differing.size()}; },
+     .metric = {.family = "tubed_cluster_settings_differ"}},
 };
 
 constexpr Row<ClusterNode> kClusterNode[] = {

@@ -119,6 +119,20 @@ TEST_CASE("control frames are decoded as they were encoded, unless they are dama
   CHECK(decode_hello(encode(with_nonce)) == with_nonce);
   CHECK(encode(with_nonce).size() == hello.size() + 1 + kNonceBytes);
   check_every_damage(encode(with_nonce), decode_hello);
+  for (Hello with_settings : {sample_hello(), with_nonce}) {
+    const std::size_t bytes = hello.size() + 1 + with_settings.nonce.size();
+    with_settings.settings = {{"limits.job_bytes", 0x0102'0304'0506'0708}, {"policy", 9}};
+    const std::string frame = encode(with_settings);
+    CHECK(frame.size() == bytes + 4 + (4 + 16 + 8) + (4 + 6 + 8));
+    CHECK(decode_hello(frame) == with_settings);
+    check_every_damage(frame, decode_hello);
+    with_settings.settings.assign(kMostSettingDigests, {std::string(kMostSettingName, 'n'), 1});
+    CHECK(decode_hello(encode(with_settings)) == with_settings);
+    with_settings.settings.front().name += 'n';
+    CHECK_FALSE(decode_hello(encode(with_settings)));
+    with_settings.settings.assign(kMostSettingDigests + 1, {"n", 1});
+    CHECK_FALSE(decode_hello(encode(with_settings)));
+  }
   with_nonce.nonce.pop_back();
   CHECK_FALSE(decode_hello(encode(with_nonce)));
   const Challenge challenge{std::string(kNonceBytes, 'c')};

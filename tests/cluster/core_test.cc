@@ -3,6 +3,7 @@
 #include "cluster/core.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -30,11 +31,14 @@ struct Entry {
 struct Member {
   std::uint64_t id;
   int role;
+  std::string address{};  // empty: made of the id
 };
 
 std::string encoded(const std::vector<Member>& members) {
   std::vector<std::string> addresses;
-  for (const Member& member : members) addresses.push_back("node-" + std::to_string(member.id));
+  for (const Member& member : members)
+    addresses.push_back(member.address.empty() ? "node-" + std::to_string(member.id)
+                                               : member.address);
   std::vector<core_member> list;
   for (std::size_t i = 0; i < members.size(); ++i)
     list.push_back({members[i].id, members[i].role, addresses[i].c_str()});
@@ -590,6 +594,37 @@ TEST_CASE("a leader without a majority steps down") {
   cluster.check_equal();
 }
 
+// Fills the stack that the next function will use.
+[[gnu::noinline]] void fill_stack() {
+  std::array<volatile unsigned char, 16384> bytes;
+  for (volatile unsigned char& byte : bytes) byte = 0xa5;
+}
+
+// libraft does not set the index of this answer. The caller must send no bytes of its stack.
+TEST_CASE("the answer to a former leader has no index") {
+  Cluster cluster(kThree);
+  Node& leader = cluster.elected();
+  cluster.check_equal();
+  Node& node = follower(cluster);
+  core_message append{};
+  append.type = CORE_APPEND;
+  append.peer = leader.id;
+  append.term = core_term(node.core.get()) - 1;
+  append.index = node.last();
+  append.log_term = append.term;
+  REQUIRE(append.term > 0);
+  for (int i = 0; i < 3; ++i) {
+    const core_update* update = nullptr;
+    fill_stack();
+    REQUIRE(core_receive(node.core.get(), cluster.now, &append, &update) == 0);
+    REQUIRE(update->n_messages == 1);
+    CHECK(update->messages[0].type == CORE_APPEND_RESULT);
+    CHECK(update->messages[0].term == append.term + 1);
+    CHECK(update->messages[0].rejected == append.index);
+    CHECK(update->messages[0].index == 0);
+  }
+}
+
 TEST_CASE("only single changes that keep the order are accepted") {
   Cluster cluster({{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}, {4, CORE_STANDBY}});
   Node& leader = cluster.elected();
@@ -623,11 +658,16 @@ TEST_CASE("only single changes that keep the order are accepted") {
            {{5, CORE_SPARE}, {1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}, {4, CORE_STANDBY}},
            {{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}, {4, CORE_STANDBY}},
            {{1, CORE_VOTER}, {2, CORE_VOTER}, {3, CORE_VOTER}},
+           {{1, CORE_VOTER}, {2, CORE_VOTER, "elsewhere"}, {3, CORE_VOTER}},
+           {{1, CORE_VOTER, "away"}, {2, CORE_VOTER, "elsewhere"}, {3, CORE_VOTER}},
        }) {
     CAPTURE(encoded(members));
     CHECK(cluster.change(leader, members) == 0);
     cluster.run(kHeartbeat);
   }
+  // The addresses of two members are two changes.
+  CHECK(cluster.change(leader, {{1, CORE_VOTER, "x"}, {2, CORE_VOTER, "y"}, {3, CORE_VOTER}}) ==
+        CORE_MALFORMED);
   cluster.check_equal();
 }
 

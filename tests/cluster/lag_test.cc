@@ -1,12 +1,12 @@
 // Tests of what a leader shows of its followers: their lag and their wall clocks.
 #include <doctest/doctest.h>
 
-#include "tests/cluster/trio.h"
+#include "tests/cluster/node_group.h"
 
 namespace tubed::cluster {
 
 TEST_CASE("a leader knows how long each follower has lacked an entry") {
-  Trio trio(node_options());
+  NodeGroup trio(node_options());
   const NodeId leader = trio.elect();
   const NodeId other = leader % 3 + 1;
   const NodeId third = other % 3 + 1;
@@ -73,8 +73,8 @@ TEST_CASE("a leader knows how far the wall clocks of its followers differ, from 
     level = kLevelOfClocks - 1;
   }
   SUBCASE("level 6") {}
-  Trio trio(node_options(), level);
-  for (Trio::Machine& machine : trio.machines) machine.host.ahead = 1000h;
+  NodeGroup trio(node_options(), level);
+  for (NodeGroup::Machine& machine : trio.machines) machine.host.ahead = 1000h;
   const NodeId leader = trio.elect();
   const NodeId early = leader % 3 + 1;
   const NodeId late = early % 3 + 1;
@@ -92,6 +92,74 @@ TEST_CASE("a leader knows how far the wall clocks of its followers differ, from 
   CHECK(node.clock_difference(early).value() <= 2s + 10ms);
   CHECK(node.clock_difference(late).value() >= 3s - 10ms);
   CHECK(node.clock_difference(late).value() <= 3s + 10ms);
+}
+
+TEST_CASE("a node that was restarted and is elected has the time of the cluster from its voters") {
+  Level level = kLevelOfClocks;
+  SUBCASE("level 5") {
+    level = kLevelOfClocks - 1;
+  }
+  SUBCASE("level 6") {}
+  NodeGroup trio(node_options(), level);
+  const NodeId leader = trio.elect();
+  const NodeId voter = leader % 3 + 1;
+  const NodeId other = voter % 3 + 1;
+  const Time began = trio.now;
+  trio.node(leader).time().lead(began, Time(1000h), Time());
+  for (int i = 0; i < 100; ++i) trio.step();
+  // The voter lacks entries, so it votes, and is not elected itself.
+  trio.of(voter).silent = true;
+  trio.load(leader, 5);
+  for (int i = 0; i < 50; ++i) trio.step();
+  trio.restart_with(leader, trio.state_of(leader));
+  trio.of(voter).silent = false;
+  trio.of(other).silent = true;
+  Node& node = trio.node(leader);
+  CHECK_FALSE(node.time().is_set());
+  for (int i = 0; i < 5000 && !node.leads(); ++i) trio.step();
+  REQUIRE(node.leads());
+  REQUIRE(node.time().is_set() == (level >= kLevelOfClocks));
+  if (!node.time().is_set()) return;
+  // Whatever its wall clock says.
+  node.time().lead(trio.now, Time(2000h), Time());
+  const Duration late = Time(1000h) + (trio.now - began) - node.time().at(trio.now);
+  CHECK(late >= 0ms);
+  CHECK(late <= 5ms);
+}
+
+// The sender may have been stopped since, and know a later time than the others.
+TEST_CASE("no late vote and no former leader moves the time of the cluster while a node leads") {
+  NodeGroup trio(node_options());
+  const NodeId leader = trio.elect();
+  Node& node = trio.node(leader);
+  REQUIRE(node.term() > 1);
+  node.time().lead(trio.now, Time(1000h), Time());
+  Message late;
+  late.cluster = kCluster;
+  late.from = leader % 3 + 1;
+  late.to = leader;
+  late.sent = trio.now;
+  late.time = Time(1000h) + 50ms;
+  SUBCASE("a vote") {
+    late.type = MessageType::vote_result;
+    late.term = node.term();
+    late.granted = true;
+  }
+  SUBCASE("an append") {
+    late.type = MessageType::append;
+    late.term = node.term() - 1;
+    late.index = 1;
+    late.log_term = 1;
+  }
+  CHECK(node.receive(late.from, encode(late)).empty());
+  CHECK(node.leads());
+  CHECK(node.time().at(trio.now) == Time(1000h));
+  // The next leader has that time.
+  late.type = MessageType::append;
+  late.term = node.term() + 1;
+  CHECK(node.receive(late.from, encode(late)).empty());
+  CHECK_FALSE(node.leads());
+  CHECK(node.time().at(trio.now) == late.time);
 }
 
 TEST_CASE("an answer that has taken long says nothing about the clock of a follower") {

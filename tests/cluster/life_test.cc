@@ -80,6 +80,21 @@ TEST_CASE("forged frames change nothing, whatever fails") {
   CHECK(counts.committed > 50 * kSeeds);
 }
 
+TEST_CASE("members get other addresses, whatever fails, and keep their ids and roles") {
+  constexpr std::uint64_t kSeeds = kOneIn > 1 ? 4 : 16;
+  LifeCounts counts;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    Nature nature = some_nature(seed);
+    nature.address_changes = 60;
+    nature.member_changes = seed % 2 == 0 ? 20 : 0;
+    World world(nature);
+    if (world.live()) FAIL(world.story());
+    counts += world.counts();
+  }
+  CHECK(counts.address_changes > 10 * kSeeds);
+  CHECK(counts.committed > 50 * kSeeds);
+}
+
 TEST_CASE("a rolling upgrade under faults raises the level, never too early, and it never falls") {
   constexpr std::uint64_t kSeeds = kOneIn > 1 ? 4 : 20;
   LifeCounts counts;

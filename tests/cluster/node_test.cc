@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/cluster/trio.h"
+#include "tests/cluster/node_group.h"
 
 namespace tubed::cluster {
 
@@ -149,7 +149,7 @@ TEST_CASE("a fetch is passed on to the host") {
 TEST_CASE(
     "a node that has fetched a state is sent the following entries, even if more were cut "
     "meanwhile") {
-  Trio trio(node_options());
+  NodeGroup trio(node_options());
   const NodeId leader = trio.elect();
   const NodeId other = leader % 3 + 1;
   const NodeId lagging = other % 3 + 1;
@@ -161,7 +161,7 @@ TEST_CASE(
   }
   const NodeId source = trio.of(other).behind > 0 ? other : leader;
   trio.load(leader, 20);
-  Trio::Machine& machine = trio.of(lagging);
+  NodeGroup::Machine& machine = trio.of(lagging);
   machine.silent = true;
   trio.load(leader, 4000);
   machine.silent = false;
@@ -178,7 +178,7 @@ TEST_CASE(
   CHECK(machine.longest <= trio.options.election_timeout / 5);
   machine.delay = {};
 
-  const Trio::State state = trio.state_of(source);
+  const NodeGroup::State state = trio.state_of(source);
   trio.load(leader, 2);
   trio.restart_with(lagging, state);
   trio.load(leader, 700);
@@ -187,10 +187,10 @@ TEST_CASE(
 }
 
 TEST_CASE("a node whose acknowledgements were lost is sent only the entries that it lacks") {
-  Trio trio(node_options());
+  NodeGroup trio(node_options());
   const NodeId leader = trio.elect();
   trio.load(leader, 20);
-  Trio::Machine& machine = trio.of(leader % 3 + 1);
+  NodeGroup::Machine& machine = trio.of(leader % 3 + 1);
   machine.mute = true;
   trio.load(leader, 60);
   for (int i = 0; i < 500; ++i) trio.step();
@@ -205,9 +205,9 @@ TEST_CASE("a node whose acknowledgements were lost is sent only the entries that
 TEST_CASE("a follower gets at most the bytes that may be under way, until they are stored") {
   NodeOptions options = node_options();
   options.in_flight_bytes = 4096;
-  Trio trio(options);
+  NodeGroup trio(options);
   const NodeId leader = trio.elect();
-  Trio::Machine& machine = trio.of(leader % 3 + 1);
+  NodeGroup::Machine& machine = trio.of(leader % 3 + 1);
   trio.load(leader, 20);
   machine.stalled = true;
   for (int i = 0; i < 500; ++i) {
@@ -228,8 +228,70 @@ TEST_CASE("a follower gets at most the bytes that may be under way, until they a
   CHECK(trio.node(leader).term() == 2);
 }
 
+// The leader may fail before the new voter knows of its vote: then the others have to elect one.
+TEST_CASE("a node becomes a voter only while it and enough of the others answer") {
+  NodeGroup group(node_options(), kFeatureLevel, 4);
+  const NodeId leader = group.elect();
+  Node& node = group.node(leader);
+  const NodeId standby = leader % 4 + 1;
+  const NodeId other = standby % 4 + 1;
+  const auto steps = [&](int most) {
+    for (int i = 0; i < most; ++i) group.step();
+  };
+  const auto change = [&](const std::vector<Member>& members) {
+    for (int i = 0; i < 2000 && !node.change_members(members); ++i) group.step();
+    for (int i = 0; i < 2000 && node.committed() < node.log().last(); ++i) group.step();
+    steps(100);  // those that answer have it
+    return node.members() == members;
+  };
+  const auto silence = [&](NodeId id) {
+    group.of(id).silent = true;
+    const Time silent = group.now;
+    while (group.now <= silent + group.options.election_timeout) group.step();
+    REQUIRE(node.has_lease());
+  };
+  std::vector<Member> members = node.members();
+  members[standby - 1].role = MemberRole::standby;
+  REQUIRE(change(members));
+  std::vector<Member> next = members;
+  next[standby - 1].role = MemberRole::voter;
+  SUBCASE("another voter is silent") {
+    silence(other);
+    CHECK_FALSE(node.change_members(next));
+    SUBCASE("it answers again") {
+      group.of(other).silent = false;
+      steps(100);
+      CHECK(node.change_members(next));
+    }
+    SUBCASE("it is removed") {
+      for (std::vector<Member>* const each : {&members, &next})
+        std::erase_if(*each, [&](const Member& member) { return member.id == other; });
+      REQUIRE(change(members));
+      CHECK(node.change_members(next));
+    }
+  }
+  SUBCASE("another voter answers, and lacks the newest change") {
+    group.of(other).stalled = true;
+    members[standby - 1].address = "elsewhere";
+    next[standby - 1].address = "elsewhere";
+    REQUIRE(change(members));
+    CHECK_FALSE(node.change_members(next));
+    group.of(other).stalled = false;
+    steps(100);
+    CHECK(node.change_members(next));
+  }
+  SUBCASE("the new voter is silent") {
+    silence(standby);
+    REQUIRE(node.match(standby) >= node.committed());
+    CHECK_FALSE(node.change_members(next));
+    group.of(standby).silent = false;
+    steps(100);
+    CHECK(node.change_members(next));
+  }
+}
+
 TEST_CASE("a leader invites a standby, but no longer after its promotion") {
-  Trio trio(node_options());
+  NodeGroup trio(node_options());
   const NodeId leader = trio.elect();
   const NodeId other = leader % 3 + 1;
   const NodeId standby = other % 3 + 1;
@@ -305,10 +367,10 @@ TEST_CASE("a leader invites a standby, but no longer after its promotion") {
 TEST_CASE("entries under way to a follower are not sent again") {
   NodeOptions options = node_options();
   options.part_bytes = 1 << 20;
-  Trio trio(options);
+  NodeGroup trio(options);
   const NodeId leader = trio.elect();
   trio.load(leader, 20);
-  Trio::Machine& machine = trio.of(leader % 3 + 1);
+  NodeGroup::Machine& machine = trio.of(leader % 3 + 1);
   const auto run_quietly = [&trio](int steps) {
     for (int i = 0; i < steps; ++i) trio.step();
   };

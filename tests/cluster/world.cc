@@ -36,6 +36,7 @@ LifeCounts& LifeCounts::operator+=(const LifeCounts& other) {
   fetches += other.fetches;
   comparisons += other.comparisons;
   member_changes += other.member_changes;
+  address_changes += other.address_changes;
   hand_overs += other.hand_overs;
   slow_appends += other.slow_appends;
   forgeries += other.forgeries;
@@ -106,6 +107,7 @@ Nature some_nature(std::uint64_t seed) {
     // A new voter may learn so late of its vote that the cluster cannot do without another.
     nature.wipes = 0;
   }
+  if (seed % 16 == 0) nature.address_changes = 15;
   return nature;
 }
 
@@ -295,6 +297,7 @@ void World::crash(std::size_t index, Duration down) {
   const auto fate = below(3) == 0 ? journal::Fate::kill : journal::Fate::power_loss;
   remember("node " + text(index + 1) +
            (fate == journal::Fate::kill ? " is killed" : " loses power"));
+  if (node.machine->running()) knows_its_vote(node);
   node.machine->crash(random_, fate);
   after(down, [this, index] { boot(index); });
 }
@@ -313,9 +316,9 @@ void World::check_node(std::size_t index) {
 
 // The cluster time continues from what the new leader has heard, which is at most what an earlier
 // leader had. It loses time if the leader has not heard the last frames of its predecessor, and may
-// regain it when a node leads that has. Only a leader that has heard from no other since its start
-// may set it later, to its wall clock: after a start of all nodes, or if it was started while it
-// could not be reached. Meanwhile clocks run at different rates.
+// regain it when a node leads that has. Only a leader that has heard from no other since its start,
+// and whose voters have not either, may set it later, to its wall clock: after a start of a
+// majority. Meanwhile clocks run at different rates.
 void World::check_time(std::size_t index) {
   Node& node = nodes_[index];
   const Machine& machine = *node.machine;
@@ -560,6 +563,8 @@ void World::check_end() {
     if (machine.node().level() != lowest_level())
       return problem("node " + text(index + 1) + " uses level " + text(machine.node().level()) +
                      ", and all nodes know " + text(lowest_level()));
+    if (machine.node().members() != nodes_.front().machine->node().members())
+      return problem("node " + text(index + 1) + " knows other members than node 1");
     compare(index);
   }
 }

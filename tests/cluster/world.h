@@ -57,6 +57,7 @@ struct Nature {
   double transfers = 1.5;
   double confusions = 0.2;         // followers that lose their leader, and then their memory
   double member_changes = 0.5;     // between voters and standbys
+  double address_changes = 0;      // of a member
   double forgeries = 0;            // frames that no node sends
   double wipes = 0;                // of the disks of one machine, often as it becomes a voter
   std::uint64_t crash_steps = 0;   // >0: a crash happens during a disk operation
@@ -91,6 +92,7 @@ struct LifeCounts {
   std::uint64_t fetches = 0;
   std::uint64_t comparisons = 0;
   std::uint64_t member_changes = 0;
+  std::uint64_t address_changes = 0;
   std::uint64_t hand_overs = 0;
   std::uint64_t slow_appends = 0;
   std::uint64_t forgeries = 0;
@@ -139,7 +141,8 @@ class World final : public MachineHost {
     Time uplink_free;       // when it has sent everything
     bool has_time = false;  // it has heard the cluster time before it led
     bool fetching = false;
-    cluster::Level level = 0;  // in use, as last seen
+    bool knew_its_vote = false;  // knows_its_vote() before it ended
+    cluster::Level level = 0;    // in use, as last seen
   };
   struct Client {
     explicit Client(SimClient its_self) : self(std::move(its_self)) {}
@@ -199,6 +202,8 @@ class World final : public MachineHost {
   void plan(double average, const std::function<void()>& fault);
   void cut_link(std::size_t from, std::size_t to, Duration how_long);
   void change_members();
+  void change_address();
+  bool knows_its_vote(Node& node);
   void wipe(std::size_t node);
   void call(std::size_t node);
   void demote(std::size_t node);
@@ -216,6 +221,7 @@ class World final : public MachineHost {
   Nature nature_;
   journal::Random random_;
   Time now_;
+  Time wiped_;  // when a machine has lost its disks, last
   std::uint64_t event_number_ = 0;
   std::vector<Event> events_;  // a heap: the first is next
   std::vector<Node> nodes_;

@@ -183,6 +183,7 @@ void World::plan_faults() {
   });
   plan(nature_.confusions, [this] { confuse(); });
   plan(nature_.member_changes, [this] { change_members(); });
+  if (nature_.address_changes > 0) plan(nature_.address_changes, [this] { change_address(); });
   if (nature_.forgeries > 0) plan(nature_.forgeries, [this] { forge(); });
   if (nature_.wipes > 0) plan(nature_.wipes, [this, some_node] { wipe(some_node()); });
   plan(nature_.transfers, [this] {
@@ -201,11 +202,26 @@ std::optional<std::size_t> World::blank_node() const {
   return static_cast<std::size_t>(blank - nodes_.begin());
 }
 
+// True if the configuration on the disks of a machine has it as a voter: otherwise it votes for
+// nobody. A machine that does not run is as it was when it last ran.
+bool World::knows_its_vote(Node& node) {
+  const Machine& machine = *node.machine;
+  if (!machine.running()) return node.knew_its_vote;
+  const cluster::Node& raft = machine.node();
+  const auto members = cluster::decode_members(raft.configurations().at(raft.log().stored()).first);
+  node.knew_its_vote =
+      members && std::ranges::any_of(*members, [&](const cluster::Member& member) {
+        return member.id == machine.id() && member.role == cluster::MemberRole::voter;
+      });
+  return node.knew_its_vote;
+}
+
 // A machine loses its disks. The cluster can do without it: no other machine is in that state, and
-// the voters without it are a majority.
+// the voters without it are a majority and know that they vote.
 void World::wipe(std::size_t index) {
   const NodeId id = nodes_[index].machine->id();
   if (faults_ended_ || blank_node() || !nodes_[index].machine->running()) return;
+  std::int64_t most_voters = 0;
   for (const Node& node : nodes_) {
     if (!node.machine->running()) continue;
     const std::vector<cluster::Member> members = node.machine->node().members();
@@ -213,9 +229,15 @@ void World::wipe(std::size_t index) {
         std::ranges::count(members, cluster::MemberRole::voter, &cluster::Member::role);
     const auto member = std::ranges::find(members, id, &cluster::Member::id);
     if (voters < 3 && member->role == cluster::MemberRole::voter) return;
+    most_voters = std::max<std::int64_t>(most_voters, voters);
   }
+  const auto others = std::ranges::count_if(nodes_, [this, index](Node& node) {
+    return &node != &nodes_[index] && knows_its_vote(node);
+  });
+  if (others <= most_voters / 2) return;
   remember("node " + text(id) + " loses its disks");
   ++counts_.wipes;
+  wiped_ = now_;
   nodes_[index].machine->wipe();
   nodes_[index].level = 0;
   after(some_time(50us, 500us), [this, index] { call(index); });
@@ -285,8 +307,11 @@ void World::finish_join(std::size_t index, std::size_t from) {
   boot(index);
 }
 
-// Makes a voter a standby, or a standby a voter again.
+// Makes a voter a standby, or a standby a voter again. A leader counts on the vote of a machine
+// that has lost its disks until that is silent for long. If it makes another node a voter
+// meanwhile, and fails before that node knows of it, the others are too few to elect a leader.
 void World::change_members() {
+  if (blank_node() && now_ < wiped_ + 2 * nature_.machine.election_timeout) return;
   // A majority remains if a machine loses its disks.
   const int fewest = nature_.wipes > 0 ? 3 : 2;
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
@@ -312,6 +337,19 @@ void World::change_members() {
     remember("node " + text(index + 1) + " changes the role of node " + text(member.id));
     on_node(index, [this, index, members] { nodes_[index].machine->change_members(members); });
     ++counts_.member_changes;
+  }
+}
+
+// Gives a member of any role another address, also while it does not run.
+void World::change_address() {
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    const Machine& machine = *nodes_[index].machine;
+    if (!machine.running() || !machine.serves()) continue;
+    std::vector<cluster::Member> members = machine.node().members();
+    cluster::Member& member = members[below(members.size())];
+    member.address = "node " + text(member.id) + " at " + text(++counts_.address_changes);
+    remember("node " + text(index + 1) + " changes the address of node " + text(member.id));
+    on_node(index, [this, index, members] { nodes_[index].machine->change_members(members); });
   }
 }
 

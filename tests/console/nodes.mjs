@@ -9,7 +9,7 @@ import { action, axe, becomes, hashOf, newPage, open, overflow, row, runTests, s
 
 const member = (name, rest) => ({ name, id: `00000000000000${name}${name}`, address: `127.0.0.1:1130${name}`,
   votes: true, leads: false, self: false, match: null, silent_ms: null, lag_ms: null, level: 6, stays: false,
-  clock_difference_ms: null, ...rest });
+  clock_difference_ms: null, reached_at: null, ...rest });
 
 // The answer to GET /cluster on the leader "a".
 const kLeader = {
@@ -132,6 +132,13 @@ test("the leader has alerts of what endangers the cluster", async () => {
   await setNode(page, changed({ silent_ms: 9999, clock_difference_ms: 1000, lag_ms: 59_999 }));
   await becomes("no alert", shown, 0);
   await becomes("no alert of the lag", () => page.locator(`[data-alert="lag c"]`).count(), 0);
+  await setNode(page, { ...kLeader, settings_differ: [
+    { name: "limits.job_bytes", nodes: [["a", "c"], ["b"]] }, { name: "policy", nodes: [["a"], ["b", "c"]] }] });
+  assert.match(await alert("setting limits.job_bytes"),
+    /The setting limits.job_bytes differs between nodes \(a, c \/ b\): the queue changes/);
+  assert.match(await alert("setting policy"), /The setting policy differs between nodes \(a \/ b, c\)/);
+  await setNode(page, kLeader);
+  await becomes("no alert of settings", () => page.locator('[data-alert^="setting "]').count(), 0);
   // A member that is no voter is no loss.
   await setNode(page, { ...kLeader, members: kLeader.members.map((each) =>
     (each.votes && !each.self ? { ...each, votes: false, silent_ms: 20_000 } : each)) });
@@ -147,6 +154,13 @@ test("the view follows the cluster by itself", async () => {
   await becomes("the term", () => fact(page, "Term"), "8");
   assert.equal(await cell(page, "b", "lag"), "7,655");
   assert.equal(await page.locator(row("c")).count(), 0);
+  // A member that has moved.
+  assert.equal(await cell(page, "b", "address"), "127.0.0.1:1130b");
+  await setNode(page, { ...kLeader, term: 9, members: kLeader.members.map((each) =>
+    (each.name === "b" ? { ...each, reached_at: "127.0.0.9:11302" } : each)) });
+  await becomes("the address", () => cell(page, "b", "address"), "127.0.0.9:11302 (moved)");
+  assert.equal(await page.getAttribute(`${row("b")} [data-column=address]`, "title"),
+    "Its address in the cluster is 127.0.0.1:1130b.");
   await setNode(page, kFollower);
   await page.keyboard.press("r");
   await becomes("the role", () => fact(page, "Role"), "follower");

@@ -62,6 +62,7 @@ class Node:
         self.daemon = None
         self.program = harness.PROGRAM
         self.settings = {}
+        self.options = {}  # of its processes
         self.frozen = False
 
     def write_settings(self, cluster_mode=True, **more):
@@ -123,7 +124,8 @@ class Node:
     def start(self, wait=True, **options):
         assert not self.is_running(), self.name
         self.daemon = Daemon(["--config", str(self.config)], listeners=0,
-                             **({"command": [self.program]} | self.cluster.daemon_options | options))
+                             **({"command": [self.program]} | self.cluster.daemon_options | self.options |
+                                options))
         self.cluster.daemons.append(self.daemon)
         self.cluster.test.daemons = [node.daemon for node in self.cluster if node.daemon]
         self.frozen = False

@@ -13,6 +13,17 @@ constant time:
                     counters never shrink
   unique            an id is given once, and ids rise in the order in which puts are acknowledged
   once              a body is at most as many jobs as puts of it were sent
+  one leader        all clients that are served in a term are served by the same node
+
+A connection may be *passed on* by a node that does not lead. Its end may then be known to the
+leader before the client: the leader gives the client's jobs to others while the client still has
+the connection. So a second holder in the same term is a problem only once a command is answered
+that the first holder sent on that connection later, because then it had not ended. Nor can a
+client know whether the leader had noticed the end of such a connection before it lost leadership:
+after that, nothing is said of its reservations. The client of such a connection may still take
+itself for the holder. After a change of the leader it may end the reservation of the next holder,
+as any client may: a reservation for which another client's command succeeded, or has no answer, is
+not protected then.
 
 A command without a reply was done or was not. `Checker` is called with the events in the order in
 which the clients process them; times are of the monotonic clock. An *epoch* is the time of one
@@ -58,18 +69,22 @@ class Put:
 class Hold:
     """A reservation. It lasts at least until the TTR after `base`."""
     __slots__ = ("client", "connection", "epoch", "base", "arrived", "ttr", "ended", "connected",
-                 "given_up")
+                 "given_up", "passed_on", "contested")
 
-    def __init__(self, client, connection, epoch, base, arrived, ttr):
+    def __init__(self, client, connection, epoch, base, arrived, ttr, passed_on):
         self.client, self.connection, self.epoch = client, connection, epoch
         self.base, self.arrived, self.ttr = base, arrived, ttr
         self.ended = False  # a command that ends it was sent
         self.connected = True
         self.given_up = False  # the client itself closed the connection
+        self.passed_on = passed_on  # the connection is
+        # Commands of other clients that would end it after a change of the leader, except those
+        # that were answered NOT_FOUND.
+        self.contested = 0
 
 
 class Job:
-    __slots__ = ("serial", "acknowledged", "deletes", "hold", "counters", "counted")
+    __slots__ = ("serial", "acknowledged", "deletes", "hold", "counters", "counted", "events")
 
     def __init__(self, serial):
         self.serial = serial
@@ -78,6 +93,10 @@ class Job:
         self.hold = None
         self.counters = None
         self.counted = 0.0  # when the reply with `counters` arrived
+        self.events = collections.deque(maxlen=20)  # the last, for people
+
+    def event(self, text, epoch, sent, arrived):
+        self.events.append(f"{sent:.3f}-{arrived:.3f} term {epoch}: {text}")
 
 
 class End:
@@ -99,6 +118,10 @@ class Checker:
         self.gone = {}  # ids: when DELETED arrived
         self.answered = {}  # epochs: send time of the newest command answered in it
         self.held = collections.defaultdict(set)  # connections: ids
+        self.passed_on = set()  # connections
+        # Connections that are passed on: (time, id, problem if they have not ended at that time)
+        self.suspicions = collections.defaultdict(list)
+        self.leaders = {}  # epochs: names
         self.newest_id = 0  # acknowledged
         self.last_serial = 0
         self.counts = collections.Counter()
@@ -106,7 +129,9 @@ class Checker:
     def problem(self, job_id, text):
         self.problem_count += 1
         if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(f"job {job_id} {text}")
+            job = self.jobs.get(job_id)
+            events = "".join(f"\n    {event}" for event in job.events) if job else ""
+            self.problems.append(f"job {job_id} {text}{events}")
 
     def live(self):
         return len(self.jobs)
@@ -192,8 +217,21 @@ class Checker:
 
     # --- Holders
 
-    def reply(self, epoch, sent):
+    def connected(self, connection, epoch, leader, passed_on):
+        """The leader of this epoch has greeted a client. `leader`: its name, or None."""
+        known = self.leaders.setdefault(epoch, leader)
+        if known != leader:
+            self.problem(0, f"(all): {known} and {leader} serve clients in term {epoch}")
+        if passed_on:
+            self.passed_on.add(connection)
+
+    def reply(self, epoch, sent, connection=None):
         """A command that was sent at this time was answered."""
+        for since, job_id, text in self.suspicions.get(connection, ()):
+            if sent > since:
+                self.problem(job_id, text)
+                del self.suspicions[connection]
+                break
         if sent > self.answered.get(epoch, 0.0):
             self.answered[epoch] = sent
 
@@ -202,9 +240,16 @@ class Checker:
         until = hold.base + safe(hold.ttr)
         if epoch == hold.epoch:
             return until if hold.connected else 0.0
-        if epoch < hold.epoch or hold.given_up:
+        if epoch < hold.epoch or hold.given_up or hold.passed_on or hold.contested:
             return 0.0
         return min(until, self.answered.get(hold.epoch, 0.0) + safe(self.grace))
+
+    def two_holders(self, job_id, hold, arrived, text):
+        if hold.passed_on:
+            self.counts["suspicions"] += 1
+            self.suspicions[hold.connection].append((arrived, job_id, text))
+        else:
+            self.problem(job_id, text)
 
     def reserved(self, client, connection, epoch, job_id, body, sent, arrived):
         self.counts["reserved"] += 1
@@ -216,16 +261,23 @@ class Checker:
             self.counts["unordered"] += 1
             return
         if old and not old.ended and arrived < self.lasts_until(old, epoch):
-            self.problem(job_id, f"has two holders: it was given to client {client} by the leader "
-                                 f"of term {epoch}, and client {old.client} has it from that of "
-                                 f"term {old.epoch} for {old.base + old.ttr - arrived:.1f} s more")
+            self.two_holders(
+                job_id, old, arrived,
+                f"has two holders: it was given to client {client} by the leader of term {epoch}, "
+                f"and client {old.client} has it from that of term {old.epoch} for "
+                f"{old.base + old.ttr - arrived:.1f} s more")
         if old:
             self.held[old.connection].discard(job_id)
-        job.hold = Hold(client, connection, epoch, sent, arrived, self.puts[job.serial].ttr)
+        job.hold = Hold(client, connection, epoch, sent, arrived, self.puts[job.serial].ttr,
+                        connection in self.passed_on)
         self.held[connection].add(job_id)
+        job.event(f"RESERVED for {client} on connection {connection}"
+                  f"{', passed on' if job.hold.passed_on else ''}", epoch, sent, arrived)
 
     def connection_ended(self, connection, given_up):
         """`given_up`: the client closed the connection; otherwise the server did."""
+        self.passed_on.discard(connection)
+        self.suspicions.pop(connection, None)
         for job_id in self.held.pop(connection, ()):
             job = self.jobs.get(job_id)
             if job and job.hold and job.hold.connection == connection:
@@ -241,11 +293,18 @@ class Checker:
             job.deletes += 1
         if right and kind != "touch":
             hold.ended = True
+        if hold and hold.client != client:
+            hold.contested += 1
         return End(kind, client, connection, job_id, sent, hold, right)
 
     def end_reply(self, end, epoch, done, arrived):
         job = self.jobs.get(end.id)
+        if job:
+            job.event(f"{end.kind} of {end.client}: {'done' if done else 'NOT_FOUND'}", epoch,
+                      end.sent, arrived)
         if not done:
+            if end.hold and end.hold.client != end.client:
+                end.hold.contested -= 1
             self.end_refused(end, job, epoch, arrived)
             return
         if end.id in self.gone:
@@ -258,8 +317,9 @@ class Checker:
         hold = job.hold
         if hold and hold.client != end.client and not hold.ended and end.sent > hold.arrived and (
                 hold.epoch == epoch and arrived < self.lasts_until(hold, epoch)):
-            self.problem(end.id, f"is held by client {hold.client}, and the {end.kind} of client "
-                                 f"{end.client} succeeded")
+            self.two_holders(end.id, hold, arrived,
+                             f"is held by client {hold.client}, and the {end.kind} of client "
+                             f"{end.client} succeeded")
         if end.right and end.hold.epoch < epoch:
             self.counts["held_over"] += 1
         if end.kind == "touch":
@@ -275,6 +335,7 @@ class Checker:
             self.held[hold.connection].discard(end.id)
             hold.connection, hold.epoch = end.connection, epoch
             hold.connected, hold.given_up = True, False
+            hold.passed_on = end.connection in self.passed_on
             self.held[end.connection].add(end.id)
 
     def deleted(self, end, job, arrived):

@@ -21,11 +21,16 @@ class History:
     def after(self, seconds):
         self.now += seconds
 
-    def exchange(self):
+    def pass_on(self, *clients):
+        for client in clients:
+            self.checker.connected(self.connection(client), self.epoch, f"leader-{self.epoch}",
+                                   passed_on=True)
+
+    def exchange(self, client=None):
         """An exchange that takes 1 ms. Returns when its command was sent; the reply arrives now."""
         sent = self.now + 0.001
         self.now += 0.002
-        self.checker.reply(self.epoch, sent)
+        self.checker.reply(self.epoch, sent, self.connections.get(client))
         return sent
 
     def connection(self, client):
@@ -55,13 +60,13 @@ class History:
         return serial
 
     def reserve(self, client, job_id, serial, body=None):
-        sent = self.exchange()
+        sent = self.exchange(client)
         self.checker.reserved(client, self.connection(client), self.epoch, job_id,
                               body or body_of(serial, 20), sent, self.now)
 
     def end(self, kind, client, job_id, done=True):
         end = self.checker.end_sent(kind, client, self.connection(client), job_id,
-                                    self.exchange())
+                                    self.exchange(client))
         self.checker.end_reply(end, self.epoch, done, self.now)
 
     def unanswered(self, kind, client, job_id):
@@ -253,6 +258,84 @@ class CheckerTest(unittest.TestCase):
         self.history.lose_connections(given_up=True)
         self.history.end("touch", 1, 4, done=False)
         self.assert_right()
+
+    # --- Connections that are passed on
+
+    def test_two_holders_whose_connections_are_passed_on(self):
+        self.history.pass_on(1, 2)
+        serial = self.one_job(1, 2)
+        self.assert_right()  # the leader may know of the end of the first connection
+        self.history.end("touch", 1, 1, done=False)
+        self.assertIn("has two holders", self.checker.problems[0])
+        self.assertEqual(self.checker.counts["suspicions"], 1)
+        self.assertTrue(serial)
+
+    def test_a_command_that_was_sent_before_the_second_holder_is_answered_later(self):
+        self.history.pass_on(1)
+        serial = self.one_job(1)
+        sent = self.history.now
+        self.history.after(1)
+        self.history.reserve(2, 1, serial)
+        self.checker.reply(1, sent, self.history.connection(1))
+        self.assert_right()
+        self.history.lose_connections()
+        self.assertFalse(self.checker.suspicions)
+
+    def test_a_job_of_a_connection_that_is_passed_on_is_ended_by_another_client(self):
+        self.history.pass_on(1)
+        self.one_job(1)
+        self.history.end("delete", 2, 1)
+        self.assert_right()
+        self.history.exchange(1)
+        self.assert_found("is held by client 1, and the delete of client 2 succeeded")
+
+    def test_the_holder_is_refused_on_a_connection_that_is_passed_on(self):
+        self.history.pass_on(1)
+        self.one_job(1)
+        self.history.end("delete", 1, 1, done=False)
+        self.assert_found("its delete was answered NOT_FOUND")
+
+    def test_nothing_is_said_of_reservations_of_connections_that_were_passed_on(self):
+        self.history.pass_on(1)
+        serial = self.one_job(1)
+        self.history.change_leader()
+        self.history.reserve(2, 1, serial)
+        self.assert_right()
+
+    def test_a_touch_on_a_direct_connection_makes_the_reservation_direct(self):
+        self.history.pass_on(1)
+        serial = self.one_job(1)
+        self.history.change_leader()
+        self.history.end("touch", 1, 1)
+        self.history.reserve(2, 1, serial)
+        self.assert_found("two holders")
+
+    def test_another_client_may_end_a_reservation_after_a_change_of_the_leader(self):
+        for done in (True, None):
+            serial = self.history.put(self.checker.newest_id + 1)
+            job_id = self.checker.newest_id
+            self.history.reserve(1, job_id, serial)
+            self.history.change_leader()
+            if done:
+                self.history.end("release", 2, job_id)
+            else:
+                self.history.unanswered("release", 2, job_id)
+            self.history.reserve(3, job_id, serial)
+        self.assert_right()
+
+    def test_a_client_that_was_refused_has_not_ended_a_reservation(self):
+        serial = self.one_job(1)
+        self.history.end("release", 2, 1, done=False)
+        self.history.change_leader()
+        self.history.reserve(3, 1, serial)
+        self.assert_found("two holders")
+
+    def test_two_leaders_of_a_term(self):
+        self.history.pass_on(1)
+        self.checker.connected(99, 1, "leader-1", passed_on=False)
+        self.assert_right()
+        self.checker.connected(100, 1, "leader-2", passed_on=False)
+        self.assert_found("leader-1 and leader-2 serve clients in term 1")
 
     # --- Whole, unique, once
 

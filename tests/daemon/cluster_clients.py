@@ -126,6 +126,7 @@ class Client:
     def __init__(self, load, number):
         self.load, self.number = load, number
         self.checker, self.dice = load.checker, load.dice
+        self.first = None  # the node that is tried first; None: the one that served last
         self.tube = TUBES[number % len(TUBES)]
         self.connection = None
         self.tried = 0  # addresses since the last connection that served
@@ -139,8 +140,12 @@ class Client:
 
     def connect(self):
         load = self.load
+        if self.tried == 0:
+            anywhere = self.number and self.dice.random() < load.spread
+            self.first = self.dice.randrange(len(load.addresses)) if anywhere else None
         while self.tried < len(load.addresses):
-            node = (load.serving + self.tried) % len(load.addresses)
+            first = load.serving if self.first is None else self.first
+            node = (first + self.tried) % len(load.addresses)
             self.tried += 1
             connection = Connection(self, node)
             if not connection.failed:
@@ -188,7 +193,12 @@ class Client:
             self.connection.epoch = text["cluster-term"]
         else:  # a server without a cluster: each process is an epoch
             self.connection.epoch = self.load.epochs.setdefault(text["id"], len(self.load.epochs))
-        self.load.serving = self.connection.node
+        leader = text.get("cluster-name")
+        passed_on = bool(self.load.names) and leader != self.load.names[self.connection.node]
+        self.load.counts["passed_on"] += passed_on
+        self.checker.connected(self.connection.number, self.connection.epoch, leader, passed_on)
+        self.load.serving = (self.load.names.index(leader) if passed_on and
+                             leader in self.load.names else self.connection.node)
         self.load.last_epoch = max(self.load.last_epoch, self.connection.epoch)
         self.tried = 0
 
@@ -253,7 +263,7 @@ class Client:
         kind, checker = command.kind, self.checker
         self.load.counts["replies"] += 1
         if epoch is not None:
-            checker.reply(epoch, command.sent)
+            checker.reply(epoch, command.sent, self.connection.number)
         if kind == "put":
             self.on_put(command, words, now)
         elif kind == "reserve":

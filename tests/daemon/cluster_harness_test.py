@@ -158,6 +158,15 @@ class NetTest(unittest.TestCase):
         self.assertGreaterEqual(time.monotonic() - began, 0.1)
         self.net.heal()
 
+    def test_a_narrow_link(self):
+        stream = self.greeted("a")
+        self.net.narrow("a", "b", 100_000)
+        began = time.monotonic()
+        self.exchange(stream, b"n" * 20_000)
+        self.assertGreaterEqual(time.monotonic() - began, 0.2)
+        self.net.heal()
+        self.assertEqual(self.net.rates, {})
+
     def test_the_end_of_a_stream_passes(self):
         stream = self.greeted("a")
         self.echo.streams[0].shutdown(socket.SHUT_RDWR)

@@ -41,6 +41,7 @@ class Program:
         self.addresses = [parse_address(text) for text in options["addresses"]]
         self.dice = random.Random(options["seed"])
         self.think = options["think"]
+        self.names, self.spread = options["names"], options["spread"]
         self.checker = Checker(options["grace"])
         self.counts = collections.Counter()
         self.epochs, self.last_epoch = {}, -1
@@ -205,10 +206,13 @@ class ReplyReader:
 class Load:
     """The load as used by a test: a process, and the methods that control it."""
 
-    def __init__(self, addresses, clients=50, think=0.02, grace=10.0, seed=None):
+    def __init__(self, addresses, clients=50, think=0.02, grace=10.0, seed=None, names=(),
+                 spread=0.0):
+        """`names`: of the nodes at the addresses, if nodes pass clients on. `spread`: the share of
+        connections that begin at any node, and not at the one that served last."""
         self.seed = random.randrange(1 << 32) if seed is None else seed
         options = {"addresses": list(addresses), "clients": clients, "think": think,
-                   "grace": grace, "seed": self.seed}
+                   "grace": grace, "seed": self.seed, "names": list(names), "spread": spread}
         self.process = subprocess.Popen(
             [sys.executable, str(pathlib.Path(__file__).resolve()), json.dumps(options)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)

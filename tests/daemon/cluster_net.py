@@ -1,4 +1,5 @@
-"""The network between the nodes of a test's cluster: proxies that can cut, delay and reset links.
+"""The network between the nodes of a test's cluster: proxies that can cut, delay, narrow and reset
+links.
 
 Each node has an address of its own for the other nodes, on which a proxy listens. A connection
 begins with a frame that names the caller (`Hello`, docs/internals/cluster-protocol.md), so the proxy knows
@@ -21,6 +22,7 @@ import time
 
 HELLO = 16  # the type of the frame
 HELLO_ADDRESS = 48  # offset of the length of the caller's NAME@HOST:PORT, then the text
+NARROW_READ = 1 << 13  # read at a time of a narrow link
 MOST_HELD = 1 << 20  # bytes held by a direction of a connection before it stops reading
 
 
@@ -81,7 +83,7 @@ class Pipe:
         self.watch()
 
     def hold(self, direction, data):
-        due = time.monotonic() + self.net.delay_of(direction.link)
+        due = self.net.due(direction.link, len(data))
         direction.held.append((due, data))
         direction.bytes += len(data)
 
@@ -112,7 +114,8 @@ class Pipe:
             if events & selectors.EVENT_WRITE:
                 self.write(outgoing)
             if events & selectors.EVENT_READ:
-                data = incoming.source.recv(1 << 17)
+                narrow = incoming.link in self.net.rates
+                data = incoming.source.recv(NARROW_READ if narrow else 1 << 17)
                 if data:
                     self.hold(incoming, data)
                     if len(incoming.held) == 1:
@@ -179,6 +182,8 @@ class Net:
         self.pipes = set()
         self.cut_links = set()  # (from, to)
         self.delays = {}
+        self.rates = {}  # bytes per second of narrow links
+        self.busy_until = {}  # when the last bytes of a narrow link have been sent
         self.wakes, self.wake_number = [], 0
         self.wake_end, self.other_end = socket.socketpair()
         self.other_end.setblocking(False)
@@ -223,7 +228,7 @@ class Net:
                             self.cut(sender, receiver)
 
     def heal(self, reset=False):
-        """Ends all cuts and delays."""
+        """Ends all cuts, delays and rates."""
         with self.changing():
             if reset:
                 for pipe in [pipe for pipe in self.pipes if pipe.directions and any(
@@ -231,6 +236,13 @@ class Net:
                     pipe.close(reset=True)
             self.cut_links.clear()
             self.delays.clear()
+            self.rates.clear()
+            self.busy_until.clear()
+
+    def narrow(self, sender, receiver, rate):
+        """Lets so many bytes per second pass from `sender` to `receiver`, on all connections."""
+        with self.changing():
+            self.rates[sender, receiver] = rate
 
     def delay(self, sender, receiver, seconds):
         with self.changing():
@@ -248,8 +260,13 @@ class Net:
             for pipe in [pipe for pipe in self.pipes if {pipe.caller, pipe.callee} == {one, other}]:
                 pipe.close(reset=True)
 
-    def delay_of(self, link):
-        return self.delays.get(link, 0.0)
+    def due(self, link, size):
+        """Returns when bytes that are sent now on the link arrive."""
+        due = time.monotonic()
+        if link in self.rates:
+            due = max(due, self.busy_until.get(link, 0.0)) + size / self.rates[link]
+            self.busy_until[link] = due
+        return due + self.delays.get(link, 0.0)
 
     # --- The thread
 

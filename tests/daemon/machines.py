@@ -51,12 +51,17 @@ class Machine:
         self.keeper.wait()
 
 
-def join_machines(test, host):
-    """Makes the bridge, with an address for the test."""
+def make_bridge(host):
+    """Makes the bridge, with an address for the test. It ends with the namespace."""
     command("ip", "link", "set", "lo", "up")
     command("ip", "link", "add", "bridge", "up", "type", "bridge")
-    test.addCleanup(command, "ip", "link", "delete", "bridge")
     command("ip", "address", "add", f"{host}/24", "dev", "bridge")
+
+
+def join_machines(test, host):
+    """Makes the bridge for one test."""
+    make_bridge(host)
+    test.addCleanup(command, "ip", "link", "delete", "bridge")
 
 
 def go_private(*kinds):

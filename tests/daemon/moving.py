@@ -143,3 +143,11 @@ class RetryingClients:
             assert client.ask(f"delete {line.split()[1]}") == "DELETED"
         client.close()
         return self.acknowledged - self.finished - self.uncertain - there
+
+    def expect_all(self):
+        """Fails if missing() finds any. Returns the counts as a text."""
+        missing = self.missing()
+        text = (f"{len(self.acknowledged)} acknowledged, {len(self.finished)} finished, "
+                f"{self.refused} refusals")
+        assert not missing, f"{len(missing)} jobs are missing: {text}"
+        return text

@@ -42,6 +42,15 @@ TEST_CASE("the reference page has the values of a directory and of a sync interv
                  "1h | yes |"));
 }
 
+TEST_CASE("the reference page lists what should be the same on all nodes, and nothing else") {
+  const auto page = settings_markdown();
+  CHECK(mentions(page, "\n- `limits.job_bytes`\n"));
+  for (const auto& row : config::settings_table()) {
+    CAPTURE(row.key);
+    CHECK(mentions(page, fmt::format("\n- `{}`\n", row.key)) == row.same_on_all_nodes);
+  }
+}
+
 TEST_CASE("a list has the values of its elements") {
   const auto page = settings_markdown();
   CHECK(mentions(page, "| `[\"produce\", \"work\"]` | array of produce, work, inspect, admin |"));

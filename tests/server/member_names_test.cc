@@ -1,5 +1,6 @@
 // Members whose host is a name, and standbys that stay: the level that they need; a state that is
 // fetched from a source with a name.
+#include <algorithm>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -107,6 +108,70 @@ TEST_CASE("a standby stays one over a restart of the leader until it is promoted
   CHECK(leadership.run(promote).status == 200);
   CHECK_FALSE(node.node().members()[1].stays);
   CHECK(node.node().members()[1].role == cluster::MemberRole::standby);
+}
+
+TEST_CASE("a member gets another address, and keeps its id and its role") {
+  std::vector<std::string> lines;
+  os::Log log(
+      [&](std::string_view line) {
+        lines.emplace_back(line);
+        return true;
+      },
+      [] { return Duration(); });
+  const loop_test::Directory place;
+  const std::string directory = place.file("");
+  const auto founded = node::bootstrap(directory, "a", "10.0.0.1:11302", kSegmentBytes);
+  REQUIRE_MESSAGE(founded.ok(), error_of(founded));
+  // Every version takes such a change.
+  lower_level(directory, cluster::kFirstLevel);
+  const auto set = [](const std::string& name, const std::string& address) {
+    return cluster::Request{
+        .path = "/cluster/set-address",
+        .body = fmt::format(R"({{"name":"{}","address":"{}"}})", name, address)};
+  };
+  {
+    loop::Loop loop;
+    RunningNode::Options options;
+    options.level = cluster::kFirstLevel;
+    RunningNode node(loop, directory, 1, options);
+    node::Leadership leadership(log, node.node(), node.replica().log());
+    const auto answer = [&](const std::string& name, const std::string& address) {
+      const cluster::Response response = leadership.run(set(name, address));
+      return fmt::format("{} {}", response.status, response.body);
+    };
+    CHECK(answer("b", "10.0.0.2:11302") == R"(404 {"error":"no member is named b"})");
+    CHECK(answer("a", "10.0.0.300:11302").starts_with("400 "));
+    CHECK(answer("a", "10.0.0.2").starts_with("400 "));
+    CHECK(answer("a", "10.0.0.2:0").starts_with("400 "));
+    CHECK(answer("a", "a.tubed:11302").find("needs feature level 5") != std::string::npos);
+    CHECK(answer("a", "10.0.0.1:11302") == "200 {}");  // it has that already
+    CHECK(node.node().configurations().newest() == 1);
+    CHECK(leadership.run(add_request("10.0.0.2:11302")).status == 200);
+    CHECK(answer("b", "10.0.0.3:11302") ==
+          R"(503 {"error":"another change of the members is under way"})");
+    const cluster::Index added = node.node().configurations().newest();
+    REQUIRE(node.run_until([&] { return node.node().committed() >= added; }));
+    CHECK(answer("b", "10.0.0.1:11302") == R"(409 {"error":"10.0.0.1:11302 is the address of a"})");
+    CHECK(answer("a", "10.0.0.2:11302") == R"(409 {"error":"10.0.0.2:11302 is the address of b"})");
+    CHECK(answer("b", "[fd00::2]:11302") == "200 {}");
+    const cluster::Index changed = node.node().configurations().newest();
+    REQUIRE(node.run_until([&] { return node.node().committed() >= changed; }));
+    CHECK(answer("a", "10.0.0.9:11302") == "200 {}");
+    const cluster::Index last = node.node().configurations().newest();
+    REQUIRE(node.run_until([&] { return node.node().log().stored() >= last; }));
+    CHECK(std::ranges::count_if(lines, [](const std::string& line) {
+            return line.find("changing the address of a node") != line.npos;
+          }) == 2);
+  }
+  loop::Loop loop;
+  RunningNode node(loop, directory, 1, {});
+  const std::vector<cluster::Member> members = node.node().members();
+  REQUIRE(members.size() == 2);
+  CHECK(members[0] == cluster::Member{.id = founded->node,
+                                      .role = cluster::MemberRole::voter,
+                                      .address = "a@10.0.0.9:11302"});
+  CHECK(members[1].address == "b@[fd00::2]:11302");
+  CHECK(members[1].role == cluster::MemberRole::standby);
 }
 
 TEST_CASE("a state is fetched from a source with a name") {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 
 #include "base/crc32c.h"
 #include "cluster/envelope.h"
@@ -19,36 +18,6 @@ using cluster::Welcome;
 using cluster::WelcomeStatus;
 using loop_test::run_ticks;
 using loop_test::run_until;
-
-namespace {
-
-// A listening socket in place of node 2.
-struct RawNode {
-  explicit RawNode(loop::Loop& loop_of) : loop(loop_of) {}
-
-  cluster::Member member() const { return {.id = 2, .address = "b@" + os::local_address(socket)}; }
-  RawPeer accept() const {
-    os::Socket accepted;
-    CHECK(run_until(loop, [&] {
-      accepted = os::Socket(::accept4(socket.descriptor(), nullptr, nullptr, SOCK_NONBLOCK));
-      return static_cast<bool>(accepted);
-    }));
-    return {loop, std::move(accepted)};
-  }
-  RawPeer accept_and_welcome(WelcomeStatus status = WelcomeStatus::ok) const {
-    RawPeer peer = accept();
-    hello = cluster::decode_hello(peer.take_frame());
-    CHECK(hello);
-    peer.send(encode(Welcome{.status = status, .configuration_index = 9, .name = "b"}));
-    return peer;
-  }
-
-  loop::Loop& loop;
-  os::Socket socket = loop_test::listening();
-  mutable std::optional<Hello> hello;
-};
-
-}  // namespace
 
 TEST_CASE("two nodes dial each other, and large and small frames arrive in order") {
   loop::Loop loop;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 
 #include "loop/signal.h"
 #include "node/peer_links.h"
@@ -114,6 +115,11 @@ struct PeerNode final : node::PeerHost {
     ++dials;
     return member == invited;
   }
+  void on_stated_address(const cluster::Member& member, const std::string& address) override {
+    CHECK(in_tick);
+    stated.emplace_back(member.id, address);
+    if (learned.learn(member, address)) links->set_learned(learned.all());
+  }
   void on_rejected(cluster::NodeId by, const cluster::Welcome& welcome) override {
     CHECK(std::exchange(in_tick, false));
     rejected.emplace_back(by, welcome);
@@ -137,7 +143,37 @@ struct PeerNode final : node::PeerHost {
   std::vector<std::pair<cluster::Hello, loop::Connection>> clients;
   std::vector<std::pair<cluster::Request, Reply>> requests;
   std::vector<std::pair<cluster::NodeId, cluster::Welcome>> rejected;
+  std::vector<std::pair<cluster::NodeId, std::string>> stated;  // addresses
+  node::LearnedAddresses learned{log};                          // not stored
   std::unique_ptr<node::PeerLinks> links;
+};
+
+// A listening socket in place of node 2.
+struct RawNode {
+  explicit RawNode(loop::Loop& loop_of) : loop(loop_of) {}
+
+  cluster::Member member() const { return {.id = 2, .address = "b@" + os::local_address(socket)}; }
+  RawPeer accept() const {
+    os::Socket accepted;
+    CHECK(loop_test::run_until(loop, [&] {
+      accepted = os::Socket(::accept4(socket.descriptor(), nullptr, nullptr, SOCK_NONBLOCK));
+      return static_cast<bool>(accepted);
+    }));
+    return {loop, std::move(accepted)};
+  }
+  RawPeer accept_and_welcome(cluster::WelcomeStatus status = cluster::WelcomeStatus::ok) const {
+    RawPeer peer = accept();
+    hello = cluster::decode_hello(peer.take_frame());
+    CHECK(hello);
+    peer.send(encode(
+        cluster::Welcome{.status = status, .level = level, .configuration_index = 9, .name = "b"}));
+    return peer;
+  }
+
+  loop::Loop& loop;
+  cluster::Level level = cluster::kFirstLevel;
+  os::Socket socket = loop_test::listening();
+  mutable std::optional<cluster::Hello> hello;
 };
 
 // Returns the status with which node a answers the Hello.

@@ -222,6 +222,42 @@ TEST_CASE("a certificate belongs to a name, and the name to a member: no other m
   CHECK(answer("b", 2) == WelcomeStatus::ok);
   CHECK(answer("c", 2) == WelcomeStatus::other_node);
   CHECK(answer("a", 2) == WelcomeStatus::other_node);
+  // Nor does it teach the address of one.
+  for (const auto& [node, stated] : two.a.stated) {
+    CHECK(node == 2);
+    CHECK(cluster::name_in(stated) == "b");
+  }
+}
+
+TEST_CASE(
+    "a node that was accepted before it is a member has the name of the member, or is closed") {
+  const Authorities authorities;
+  TlsNodes two(tls_of(authorities.one, "a"), tls_of(authorities.one, "b"));
+  two.a.links->set_members({two.a.member()});
+  two.b.facts.node = 3;
+  two.b.facts.configuration_index = two.a.facts.configuration_index + 1;
+  two.b.links->set_facts(two.b.facts);
+  two.b.links->set_members({two.a.member(), {.id = 3, .address = two.b.facts.address}});
+  REQUIRE(run_until(two.loop, [&] { return two.b.links->is_connected(1); }));
+  REQUIRE(!two.a.links->stated_address(3).empty());
+  SUBCASE("its name") {
+    two.a.links->set_members({two.a.member(), {.id = 3, .address = "b@127.0.0.1:1"}});
+    CHECK(!two.a.links->stated_address(3).empty());
+  }
+  SUBCASE("another name") {
+    two.a.links->set_members({two.a.member(), {.id = 3, .address = "c@127.0.0.1:1"}});
+    CHECK(two.a.links->stated_address(3).empty());
+    CHECK(two.logs(two.a, "another node was not accepted"));
+    CHECK_FALSE(two.b.links->is_connected(1));
+  }
+}
+
+TEST_CASE("a member with a certificate is reached where it says that it listens") {
+  const Authorities authorities;
+  TlsNodes two(tls_of(authorities.one, "a"), tls_of(authorities.one, "b"));
+  two.a.links->set_members({two.a.member(), {.id = 2, .address = "b@127.0.0.1:1"}});
+  REQUIRE(run_until(two.loop, [&] { return two.a.links->is_connected(2); }));
+  CHECK(two.a.links->learned_address(2) == "127.0.0.1:" + std::to_string(two.b.port()));
 }
 
 TEST_CASE("certificates of another authority and expired ones are refused, with the reason") {

@@ -47,9 +47,11 @@ inline ClusterState leader_of_three() {
                      .link_rate = 6'250'000,
                      .level = 1,
                      .lag = std::chrono::microseconds(2'250'500),
-                     .clock_difference = std::chrono::milliseconds(1'500)},
+                     .clock_difference = std::chrono::milliseconds(1'500),
+                     .reached_at = "127.0.0.9:11302"},
                     {.name = "c", .id = 3, .address = "[::1]:11303"}},
-          .election_timeout = std::chrono::milliseconds(300)};
+          .election_timeout = std::chrono::milliseconds(300),
+          .differing = {{.name = "limits.job_bytes", .nodes = {{"a", "c"}, {"b"}}}}};
 }
 
 }  // namespace tubed::stats

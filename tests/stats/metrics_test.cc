@@ -497,6 +497,7 @@ TEST_CASE("the metrics of a cluster exist on its nodes") {
   CHECK(samples.at("tubed_cluster_spare_voters") == 0);
   CHECK(samples.at("tubed_cluster_feature_level") == 1);
   CHECK(samples.text_at("tubed_cluster_election_timeout_seconds") == "0.3");
+  CHECK(samples.at("tubed_cluster_settings_differ") == 1);
   CHECK(samples.at(R"(tubed_cluster_node_level{node="a"})") == 2);
   CHECK(samples.at(R"(tubed_cluster_node_level{node="b"})") == 1);
   CHECK_FALSE(samples.has(R"(tubed_cluster_node_level{node="c"})"));

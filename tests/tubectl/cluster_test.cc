@@ -165,6 +165,25 @@ TEST_CASE("a clock that differs is a warning") {
                               "the clock of b differs by 2.5 s from the leader's: does NTP run?"});
 }
 
+TEST_CASE("a setting that differs between nodes is a warning") {
+  const auto state = [](const std::string& differing) {
+    return read_state(
+        R"({"name":"a","role":"leader","leader":"a","members":[],"settings_differ":)" + differing +
+        "}");
+  };
+  const auto differing = state(R"([{"name":"limits.job_bytes","nodes":[["a","c"],["b"]]},)"
+                               R"({"name":"policy","nodes":[["a"],["b","c","d"],["e"]]}])");
+  REQUIRE(differing);
+  CHECK(warnings(*differing, nullptr, 0ms) ==
+        std::vector<std::string>{
+            "the setting limits.job_bytes differs: a and c have one value, b has another",
+            "the setting policy differs: a has one value, b, c and d have another, e has another"});
+  CHECK(state("[]")->differing.empty());
+  for (const char* wrong : {"[1]", R"([{"name":"x"}])", R"([{"name":"x","nodes":[1]}])",
+                            R"([{"name":"x","nodes":[[1]]}])"})
+    CHECK_FALSE(state(wrong));
+}
+
 TEST_CASE("text of a node cannot change the terminal or add lines") {
   const auto state = read_state(
       "{\"name\":\"a\\u001b[2J\",\"role\":\"x\\ny\",\"leader\":\"\\u009b1m\",\"members\":"
@@ -357,6 +376,59 @@ TEST_CASE("a wait for an added node ends when the node votes") {
                           "no leader is known", "d is a standby that lacks 10 entries"});
 }
 
+TEST_CASE("voters that keep a node from its vote are named") {
+  const auto with_d = [](bool votes, Milliseconds silence) {
+    return changed([=](State& state) {
+      state.members.push_back(
+          {.name = "d", .votes = votes, .match = state.committed, .silence = Milliseconds(10)});
+      for (Member& member : state.members)
+        if (member.name == "c") member.silence = silence;
+    });
+  };
+  const std::string text = "d votes when it has caught up and c answers; or remove c";
+  Node node{.seen = {with_d(false, kSilent), with_d(false, 10ms), with_d(true, 10ms)}};
+  CHECK(text_of(node.wait(changing(until_votes("d")))) == "d votes");
+  CHECK(node.shown == std::vector<std::string>{text, "d is a standby that lacks 0 entries"});
+  Node in_vain{.seen = {with_d(false, kSilent)}};
+  CHECK(failure_of(in_vain.wait(changing(until_votes("d")))).reason == text);
+  const auto vote_warnings = [](const State& state) {
+    std::vector<std::string> lines = warnings(state, nullptr, {});
+    std::erase_if(lines, [](const std::string& line) { return !line.starts_with("d votes when"); });
+    return lines;
+  };
+  CHECK(vote_warnings(with_d(false, kSilent)) == std::vector{text});
+  CHECK(vote_warnings(with_d(false, 10ms)).empty());
+  CHECK(vote_warnings(with_d(true, kSilent)).empty());
+  State other = with_d(false, kSilent);
+  other.members.back().stays = true;
+  CHECK(vote_warnings(other).empty());
+  other = with_d(false, kSilent);
+  other.members.back().silence = kSilent;
+  CHECK(vote_warnings(other).empty());
+  other = with_d(false, kSilent);
+  other.members.back().match = other.committed - kFarBehind - 1;
+  CHECK(vote_warnings(other).empty());
+  // With five voters, four are a majority of six, and three are not.
+  State five = with_d(false, kSilent);
+  for (const char* name : {"e", "f"}) {
+    five.members.push_back(
+        {.name = name, .votes = true, .match = five.committed, .silence = Milliseconds(10)});
+  }
+  CHECK(vote_warnings(five).empty());
+  five.members.back().silence = kSilent;
+  CHECK(vote_warnings(five) ==
+        std::vector<std::string>{"d votes when it has caught up and c or f answers; or remove c "
+                                 "or f"});
+  // It answers, and lacks the change that has added d.
+  State lacking = with_d(false, 10ms);
+  lacking.members_index = lacking.committed;
+  for (Member& member : lacking.members)
+    member.match = lacking.members_index - (member.name == "c" ? 1 : 0);
+  CHECK(vote_warnings(lacking) ==
+        std::vector<std::string>{"d votes when it has caught up and c has the "
+                                 "newest change of the members; or remove c"});
+}
+
 TEST_CASE("a wait for a standby that stays ends when it follows the leader") {
   const auto with_d = [](std::uint64_t committed, std::uint64_t match) {
     return changed([=](State& state) {
@@ -383,6 +455,35 @@ TEST_CASE("a wait for a standby that stays ends when it follows the leader") {
                   state.members.push_back({.name = "d", .votes = true, .match = 5000});
                 })}};
   CHECK(text_of(promoted.wait(changing(until_follows("d")))) == "d votes");
+}
+
+TEST_CASE("a wait for another address ends when that is committed") {
+  const auto with = [](const std::string& address, std::uint64_t members_index) {
+    return changed([&](State& state) {
+      state.members[1].address = address;
+      state.members_index = members_index;
+    });
+  };
+  Node node{.seen = {with("10.0.0.2:1", 1), with("10.0.0.9:1", 5001), with("10.0.0.9:1", 5000)}};
+  CHECK(text_of(node.wait(changing(until_has_address("b", "10.0.0.9:1")))) ==
+        "b has the address 10.0.0.9:1");
+  CHECK(node.shown == std::vector<std::string>{"b does not have the address 10.0.0.9:1 yet",
+                                               "the address of b is not committed"});
+}
+
+TEST_CASE("a member that is reached at another address is reported, with the command for it") {
+  const State state = changed([](State& seen) {
+    seen.members[0].reached_at = "10.0.0.8:1";
+    seen.members[1].reached_at = "10.0.0.9:1";
+  });
+  const std::vector<std::string> texts = warnings(state, nullptr, {});
+  REQUIRE(texts.size() == 2);
+  CHECK(texts[0] ==
+        "a listens at 10.0.0.8:1, and not at its address: tubectl cluster set-address "
+        "a 10.0.0.8:1");
+  CHECK(texts[1] ==
+        "b is reached at 10.0.0.9:1, and not at its address: tubectl cluster "
+        "set-address b 10.0.0.9:1");
 }
 
 TEST_CASE("a wait for an added node ends if there is no connection to it") {

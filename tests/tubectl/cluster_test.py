@@ -186,9 +186,11 @@ class Mistakes(ClusterTest):
                 (("remove", "b", "10.0.0.2"), "there is an argument too many: 10.0.0.2"),
                 (("transfer", "b", "10.0.0.2"), "there is an argument too many: 10.0.0.2"),
                 (("status", "--no-wait"), "--no-wait and --timeout are for add, promote, "
-                                          "remove and transfer"),
+                                          "remove, set-address and transfer"),
                 (("status", "--timeout", "1"), "--no-wait and --timeout are for add, promote, "
-                                               "remove and transfer"),
+                                               "remove, set-address and transfer"),
+                (("set-address",), "NAME is missing: that of the node"),
+                (("set-address", "b"), "ADDRESS is missing: that of the node"),
                 (("promote",), "NAME is missing: that of the node"),
                 (("promote", "b", "10.0.0.2"), "there is an argument too many: 10.0.0.2"),
                 (("promote", "b", "--standby"), "--standby is for add"),
@@ -198,7 +200,7 @@ class Mistakes(ClusterTest):
                 (("upgrade-check", "b"), "there is an argument too many: b"),
                 (("upgrade-check", "--watch"), "--watch is for status"),
                 (("upgrade-check", "--timeout", "1"), "--no-wait and --timeout are for add, promote, "
-                                                      "remove and transfer")):
+                                                      "remove, set-address and transfer")):
             with self.subTest(words=words):
                 self.assertEqual(self.failed(USAGE, node, "cluster", *words),
                                  f"{reason}; try tubectl cluster --help")
@@ -404,6 +406,29 @@ class Changes(ClusterTest):
                          '{"action":"promote","name":"d","done":true}\n')
         self.assertIn("there is no node x (404)",
                       self.failed(FAILURE, node, "cluster", "promote", "x"))
+
+    def test_gives_a_member_another_address(self):
+        node = self.node()
+        node.state["members"][1]["reached_at"] = "10.0.0.9:11302"
+        self.assertIn("warning: b is reached at 10.0.0.9:11302, and not at its address: "
+                      "tubectl cluster set-address b 10.0.0.9:11302\n",
+                      self.done(node, "cluster", "status"))
+        node.requests.clear()
+        self.assertEqual(self.done(node, "cluster", "set-address", "b", "10.0.0.9"),
+                         "b has the address 10.0.0.9:11302\n")
+        self.assertEqual(node.requests[1], ("POST", "/cluster/set-address",
+                                            '{"name":"b","address":"10.0.0.9:11302"}'))
+        self.assertEqual(self.done(node, "cluster", "set-address", "b", "B.example:1", "--json"),
+                         '{"action":"set-address","name":"b","done":true}\n')
+        self.assertEqual(node.state["members"][1]["address"], "b.example:1")
+        self.assertEqual(
+            self.done(node, "cluster", "set-address", "b", "10.0.0.9", "--no-wait"), "")
+        self.assertIn("there is no node x (404)",
+                      self.failed(FAILURE, node, "cluster", "set-address", "x", "10.0.0.9"))
+        node.override["/cluster/set-address"] = 503, {"error": "no leader is known"}
+        self.assertIn("after 1 s: no leader is known (503)",
+                      self.failed(TIMED_OUT, node, "cluster", "set-address", "--timeout", "1",
+                                  "b", "10.0.0.9"))
 
     def test_a_node_that_cannot_be_added_is_removed_again(self):
         node = self.node()

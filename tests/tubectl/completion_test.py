@@ -207,8 +207,8 @@ class Completion(CompletionTest):
             self.assertEqual(complete("tubectl bench --latencies some-f"), ["some-file"])
             self.assertEqual(complete("tubectl work --retries "), [])
             self.assertEqual(complete("tubectl cluster "),
-                             ["add", "promote", "remove", "secret", "status", "transfer",
-                              "upgrade-check"])
+                             ["add", "promote", "remove", "secret", "set-address", "status",
+                              "transfer", "upgrade-check"])
             self.assertEqual(complete("tubectl cluster remove "), [])
             self.assertEqual(complete("tubectl wait-cluster --admin some-f"), ["some-file"])
             self.assertIn("tubectl", complete("tubectl work -t x -j 3 -- tubec"))

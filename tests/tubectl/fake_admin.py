@@ -13,7 +13,7 @@ def member(name, number, **changes):
     return {"name": name, "id": f"{number:016x}", "address": f"10.0.0.{number}:11302",
             "votes": True, "leads": False, "self": False, "match": 100,
             "silent_ms": 10, "level": 2, "lag_ms": 0,
-            "stays": False} | changes
+            "stays": False, "reached_at": None} | changes
 
 
 def healthy_state():
@@ -134,6 +134,8 @@ class FakeAdmin:
             members.remove(named[0])
         elif action == "promote":
             named[0]["stays"] = False
+        elif action == "set-address":
+            named[0] |= {"address": change["address"], "reached_at": None}
         else:
             leader = named[0] if named else next(one for one in members if not one["leads"])
             for one in members:

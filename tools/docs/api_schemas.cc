@@ -98,6 +98,10 @@ constexpr auto kMembers = std::to_array<Member>({
      "The entry with the newest change of the members. The change is final when committed is not "
      "less."},
     {"Cluster", "members", kArray, "In the order of the configuration.", true, "ClusterMember"},
+    {"Cluster", "settings_differ", kArray,
+     "The settings that should be the same on all nodes, and differ, as far as this node "
+     "knows.",
+     true, "DifferingSetting"},
     {"ClusterMember", "name", kString, "Its name."},
     {"ClusterMember", "id", kString, "Its id: 16 hexadecimal digits."},
     {"ClusterMember", "address", kString, "Its address for the other nodes."},
@@ -120,6 +124,9 @@ constexpr auto kMembers = std::to_array<Member>({
      "It is a standby that does not become a voter until it is promoted."},
     {"ClusterMember", "clock_difference_ms", kIntegerOrNull,
      "Milliseconds by which its wall clock differs from the leader's; null: not known."},
+    {"ClusterMember", "reached_at", kStringOrNull,
+     "Where the node that answers reaches it, if that is not its address: where it says that it "
+     "listens; of the node that answers, its cluster.address; null: its address."},
     {"Group", "name", kString, "The name of the group."},
     {"Group", "ready", kInteger, "Its ready members."},
     {"Group", "reserved", kInteger, "Its members that clients hold."},
@@ -298,6 +305,12 @@ void add_history(Object& object) {
              false);
 }
 
+void add_differing(Object& object) {
+  object.add("name", kString, "Its key, policy, role or listen.");
+  object.add("nodes", R"("array", "items": {"type": "array", "items": {"type": "string"}})",
+             "The names of the nodes, those with the same value together.");
+}
+
 struct ObjectRow {
   std::string_view name;
   std::string_view description;
@@ -310,6 +323,7 @@ constexpr auto kObjects = std::to_array<ObjectRow>({
     {"ClientsRow", "A client."},
     {"Cluster", "The cluster, as one of its nodes sees it."},
     {"ClusterMember", "A member of the cluster."},
+    {"DifferingSetting", "A setting that differs between nodes.", add_differing},
     {"Group", "The members of a group."},
     {"History", "Samples of the last hour or day.", add_history},
     {"Job", "The lines of stats-job.", add_job},

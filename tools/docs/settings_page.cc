@@ -157,6 +157,17 @@ std::string files_section() {
       config::kMaxDropIns);
 }
 
+std::string cluster_section() {
+  std::string result =
+      "\n## In a cluster\n\nAll nodes need the same `policy`, `role` and `listen`, of which only "
+      "`auth` and `role` count, and the same values of these settings. Nodes compare them "
+      "([clustering](../clustering.md#settings)).\n\n";
+  for (const auto& row : config::settings_table()) {
+    if (row.same_on_all_nodes) result += fmt::format("- `{}`\n", row.key);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string settings_markdown() {
@@ -182,7 +193,7 @@ std::string settings_markdown() {
     section = row.section();
     result += settings_section(section);
   }
-  return result + listen_section() + role_section() + policy_section() +
+  return result + listen_section() + role_section() + policy_section() + cluster_section() +
          options_section("Other flags", false) + options_section("Flags of beanstalkd", true);
 }
 

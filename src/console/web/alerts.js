@@ -156,6 +156,11 @@ function clusterAlerts(state) {
     add("levels", "info", "The nodes have different versions: the feature level of the cluster "
       + "stays as it is until all are upgraded.");
   }
+  for (const { name, nodes } of state.settings_differ ?? []) {
+    const groups = nodes.map((group) => group.map(visible).join(", ")).join(" / ");
+    add(`setting ${name}`, "warning", `The setting ${visible(name)} differs between nodes (${groups}): `
+      + "the queue changes when another node leads.");
+  }
   if (state.raft_log_limit > 0 && state.raft_log_bytes >= kFullLog * state.raft_log_limit) {
     add("raft log", "warning", `The raft log uses ${bytes(state.raft_log_bytes)} of its `
       + `${bytes(state.raft_log_limit)}: a node lacks many entries.`);

@@ -25,11 +25,14 @@ export function refusalOfNode(state) {
 }
 
 // The address of the leader's console, or "". A node knows the others by their addresses in the
-// cluster, which have the hosts of their consoles if that of this page is one of them. The ports of
-// the consoles are the same unless nodes share a host.
+// cluster, or where it reaches them, which have the hosts of their consoles if that of this page is
+// one of them. The ports of the consoles are the same unless nodes share a host.
 export function leaderConsole(state) {
   if (!state || state.serves || !state.leader || location.pathname !== "/") return "";
-  const hostOf = (member) => member?.address.slice(0, member.address.lastIndexOf(":"));
+  const hostOf = (member) => {
+    const address = member?.reached_at ?? member?.address;
+    return address?.slice(0, address.lastIndexOf(":"));
+  };
   const own = hostOf(state.members.find(({ self }) => self));
   const leader = hostOf(state.members.find(({ name }) => name === state.leader));
   if (own !== location.hostname || !leader || leader === own) return "";
@@ -137,7 +140,9 @@ export class NodesView {
         member.match === null ? kNone : number(lagOf(member, state))),
       h("td", { "data-label": "Last answer", "data-column": "silence" },
         member.self ? kNone : milliseconds(member.silent_ms)),
-      h("td", { "data-label": "Address", class: "muted" }, visible(member.address)),
+      h("td", { "data-label": "Address", class: "muted", "data-column": "address",
+        title: member.reached_at ? `Its address in the cluster is ${visible(member.address)}.` : undefined },
+      member.reached_at ? `${visible(member.reached_at)} (moved)` : visible(member.address)),
       h("td", { "data-label": "Lag in time", "data-column": "lag-time" },
         milliseconds(member.lag_ms)));
   }

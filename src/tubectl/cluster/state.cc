@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tubectl/json.h"
 
@@ -49,9 +50,43 @@ std::optional<Member> member_of(const Json& value) {
                 .failure = text_of(value, "failure"),
                 .lag = time_of(value, "lag_ms"),
                 .stays = is_true(value, "stays"),
-                .clock_difference = time_of(value, "clock_difference_ms")};
+                .clock_difference = time_of(value, "clock_difference_ms"),
+                .reached_at = text_of(value, "reached_at")};
   if (member.name.empty()) return std::nullopt;
   return member;
+}
+
+std::optional<DifferingSetting> differing_of(const Json& value) {
+  if (!value.is_object()) return std::nullopt;
+  DifferingSetting setting{.name = text_of(value, "name"), .nodes = {}};
+  const Json* const groups = value.find("nodes");
+  if (groups == nullptr || groups->elements() == nullptr) return std::nullopt;
+  for (const Json& group : *groups->elements()) {
+    if (group.elements() == nullptr) return std::nullopt;
+    setting.nodes.emplace_back();
+    for (const Json& node : *group.elements()) {
+      if (node.text() == nullptr) return std::nullopt;
+      setting.nodes.back().push_back(one_line(*node.text()));
+    }
+  }
+  return setting;
+}
+
+// "the setting limits.job_bytes differs: a and c have one value, b has another"
+std::string difference_in_words(const DifferingSetting& setting) {
+  std::string text = fmt::format("the setting {} differs:", setting.name);
+  std::string_view which = "one value";
+  for (const auto& nodes : setting.nodes) {
+    std::string names;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const bool is_last = i + 1 == nodes.size();
+      names += fmt::format("{}{}", i == 0 ? "" : is_last ? " and " : ", ", nodes[i]);
+    }
+    text += fmt::format("{}{} {} {}", which == "another" ? ", " : " ", names,
+                        nodes.size() == 1 ? "has" : "have", which);
+    which = "another";
+  }
+  return text;
 }
 
 std::string entries(std::uint64_t number) {
@@ -81,6 +116,14 @@ std::string first_line(const State& state) {
   if (state.held_over > 0) line += fmt::format("  held over {}", state.held_over);
   if (state.level) line += fmt::format("  level {}", *state.level);
   return line;
+}
+
+// Reports a member that has moved.
+std::optional<std::string> other_address_of(const Member& member) {
+  if (member.reached_at.empty()) return std::nullopt;
+  return fmt::format("{} {} {}, and not at its address: tubectl cluster set-address {} {}",
+                     member.name, member.is_self ? "listens at" : "is reached at",
+                     member.reached_at, member.name, member.reached_at);
 }
 
 // Reports a standby that has as many entries as before.
@@ -127,6 +170,28 @@ std::optional<std::string> lack_of(const State& state, const Member& member) {
   return std::nullopt;
 }
 
+std::optional<std::string> what_vote_waits_for(const State& state, const Member& member) {
+  if (member.votes || member.stays || is_silent(member)) return std::nullopt;
+  if (state.behind(member).value_or(UINT64_MAX) > kFarBehind) return std::nullopt;
+  std::size_t voters = 0;
+  std::vector<std::string_view> silent;
+  std::vector<std::string_view> lacking;
+  for (const Member& other : state.members) {
+    if (!other.votes) continue;
+    ++voters;
+    if (is_silent(other)) {
+      silent.push_back(other.name);
+    } else if (state.lacks_change(other)) {
+      lacking.push_back(other.name);
+    }
+  }
+  const std::size_t missing = silent.size() + lacking.size();
+  if (missing == 0 || 2 * (voters - missing) > voters + 1) return std::nullopt;
+  const std::string names = fmt::format("{}", fmt::join(silent.empty() ? lacking : silent, " or "));
+  return fmt::format("{} votes when it has caught up and {} {}; or remove {}", member.name, names,
+                     silent.empty() ? "has the newest change of the members" : "answers", names);
+}
+
 const Member* State::find(std::string_view member) const {
   const auto found = std::ranges::find(members, member, &Member::name);
   return found != members.end() ? &*found : nullptr;
@@ -166,6 +231,13 @@ Result<State> read_state(std::string_view document) {
     auto member = member_of(value);
     if (!member) return not_a_state;
     state.members.push_back(std::move(*member));
+  }
+  const Json* const differing = json->find("settings_differ");  // a later key: not every server's
+  if (differing == nullptr || differing->elements() == nullptr) return state;
+  for (const Json& value : *differing->elements()) {
+    auto setting = differing_of(value);
+    if (!setting) return not_a_state;
+    state.differing.push_back(std::move(*setting));
   }
   return state;
 }
@@ -228,11 +300,18 @@ std::vector<std::string> warnings(const State& state, const State* before, Milli
     }
   }
   for (const Member& member : state.members) {
+    if (auto text = what_vote_waits_for(state, member)) texts.push_back(std::move(*text));
+  }
+  for (const Member& member : state.members) {
     if (member.clock_difference && *member.clock_difference > kClockDiffers) {
       texts.push_back(fmt::format("the clock of {} differs by {} from the leader's: does NTP run?",
                                   member.name, in_words(*member.clock_difference)));
     }
   }
+  for (const Member& member : state.members) {
+    if (auto text = other_address_of(member)) texts.push_back(std::move(*text));
+  }
+  for (const auto& setting : state.differing) texts.push_back(difference_in_words(setting));
   if (state.raft_log_bytes && state.raft_log_limit &&
       *state.raft_log_bytes > *state.raft_log_limit / 2) {
     texts.push_back(fmt::format("the raft log has {} bytes, more than half of its bound of {}",

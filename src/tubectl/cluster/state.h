@@ -32,6 +32,14 @@ struct Member {
   std::optional<Milliseconds> lag{};  // since the oldest entry that it lacks was appended
   bool stays = false;                 // a standby that does not vote until it is promoted
   std::optional<Milliseconds> clock_difference{};  // from the leader's wall clock
+  // Where it is reached, or listens if it is the reporting node, if that is not `address`.
+  std::string reached_at{};
+};
+
+// A setting that differs between nodes: names of nodes, those with the same value together.
+struct DifferingSetting {
+  std::string name{};
+  std::vector<std::vector<std::string>> nodes{};
 };
 
 struct State {
@@ -49,6 +57,7 @@ struct State {
   std::uint64_t held_over = 0;
   std::optional<std::uint64_t> level;  // the feature level in use; no value: not reported
   std::vector<Member> members;
+  std::vector<DifferingSetting> differing{};
 
   // Returns null if no such member exists. O(members).
   const Member* find(std::string_view member) const;
@@ -78,6 +87,9 @@ std::string no_connection_to(const Member& member);
 // Returns what a member lacks, as the leader sees it: an answer, many entries, or the newest change
 // of the members. No value: nothing.
 std::optional<std::string> lack_of(const State& state, const Member& member);
+// Returns which voters keep a standby that has caught up from its vote, as the leader sees it,
+// because they are silent or lack the newest change of the members. No value: none. O(members).
+std::optional<std::string> what_vote_waits_for(const State& state, const Member& member);
 // "12 ms", "2.5 s" or "1 h".
 std::string in_words(Milliseconds time);
 // A line about the cluster and this node, and a table of the members.

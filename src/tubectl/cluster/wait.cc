@@ -31,13 +31,15 @@ std::string in_seconds(Duration time) {
 std::string standby_in_words(const State& state, const Member& member) {
   if (!member.failure.empty())
     return fmt::format("{} is a standby without a connection: {}", member.name, member.failure);
+  if (auto text = what_vote_waits_for(state, member)) return std::move(*text);
   const auto behind = state.behind(member);
   if (!behind) return fmt::format("{} is a standby", member.name);
   return fmt::format("{} is a standby that lacks {} entries", member.name, *behind);
 }
 
 // Remembers whether it has seen the member, whether the member has answered the leader, since when
-// a leader has been known without it, and since when the leader has had no connection to it.
+// a leader has been known without it, since when the leader has had no connection to it, and since
+// when other voters keep it from its vote.
 class AddedJudge {
  public:
   // `votes`: the member is to vote, or else to follow.
@@ -51,6 +53,7 @@ class AddedJudge {
       if (member->failure.empty() || answered_ || !state.leads()) failed_since_.reset();
       if (!member->votes && (votes_ || !follows(state, *member))) {
         std::string text = standby_in_words(state, *member);
+        if (votes_ && vote_waits_too_long(state, *member, now)) return {Kind::failed, text};
         if (member->failure.empty() || answered_ || !state.leads())
           return {Kind::wait, std::move(text)};
         if (!failed_since_) failed_since_ = now;
@@ -89,12 +92,22 @@ class AddedJudge {
     return !state.lacks_change(member) && state.behind(member).value_or(UINT64_MAX) <= kFarBehind;
   }
 
+  bool vote_waits_too_long(const State& state, const Member& member, client::TimePoint now) {
+    if (!what_vote_waits_for(state, member)) {
+      waits_since_.reset();
+      return false;
+    }
+    if (!waits_since_) waits_since_ = now;
+    return now - *waits_since_ >= kVoteWaits;
+  }
+
   std::string name_;
   bool votes_;
   bool seen_ = false;
   bool answered_ = false;
   std::optional<client::TimePoint> missing_since_;
   std::optional<client::TimePoint> failed_since_;
+  std::optional<client::TimePoint> waits_since_;
 };
 
 }  // namespace
@@ -115,6 +128,18 @@ Judge until_gone(std::string name) {
     if (!state.has_final_members())
       return {Kind::wait, fmt::format("the removal of {} is not committed", name)};
     return {Kind::done, fmt::format("{} is no longer a member", name)};
+  };
+}
+
+Judge until_has_address(std::string name, std::string address) {
+  return [name = std::move(name), address = std::move(address)](const State& state,
+                                                                client::TimePoint) -> Verdict {
+    const Member* const member = state.find(name);
+    if (member == nullptr || member->address != address)
+      return {Kind::wait, fmt::format("{} does not have the address {} yet", name, address)};
+    if (!state.has_final_members())
+      return {Kind::wait, fmt::format("the address of {} is not committed", name)};
+    return {Kind::done, fmt::format("{} has the address {}", name, address)};
   };
 }
 

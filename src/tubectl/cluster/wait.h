@@ -27,9 +27,11 @@ using Judge = std::function<Verdict(const State& state, client::TimePoint now)>;
 
 // Waits until `name` is a voter. Fails if it is no longer a member, has not become a member
 // although a leader has been known for kLost, or is a standby that has never answered the leader,
-// which is the reporting node, and to which the leader has had no connection for kUnreachable.
+// which is the reporting node, and to which the leader has had no connection for kUnreachable. Also
+// fails if other voters keep it from its vote for kVoteWaits (what_vote_waits_for()).
 inline constexpr Duration kLost = std::chrono::seconds(10);
 inline constexpr Duration kUnreachable = std::chrono::seconds(60);
+inline constexpr Duration kVoteWaits = std::chrono::seconds(60);
 Judge until_votes(std::string name);
 // Waits until `name`, a standby that stays, follows the leader: the change that has added it is
 // committed, it has that, and lacks at most kFarBehind entries. Only the leader knows the last two:
@@ -37,6 +39,8 @@ Judge until_votes(std::string name);
 Judge until_follows(std::string name);
 // Waits until `name` is not a member.
 Judge until_gone(std::string name);
+// Waits until the configuration has this address, HOST:PORT, for `name`, and that is committed.
+Judge until_has_address(std::string name, std::string address);
 // Waits until `to` leads; if `to` is empty, until another node than `from` leads.
 Judge until_leads(std::string from, std::string to);
 // Fails if the node cannot know whether the cluster is healthy.

@@ -41,8 +41,11 @@ node no longer undoes that; ADDRESS is its address for the other nodes, HOST:POR
 where HOST is numeric or a name that the nodes resolve each time they connect;
 the default port is 11302. With --standby, the node follows and does not vote
 until it is promoted. promote waits until such a node votes. remove waits until
-NAME is no member. All wait for a leader, and for an earlier change. transfer
-waits until NAME, or another node, leads. Each node of the cluster can be asked.
+NAME is no member. set-address gives a member that has moved, or is going to move,
+another address; it keeps its role and its data. All wait for a leader, and for
+an earlier change. While no leader is known, the node that is asked for
+set-address also dials that address. transfer waits until NAME, or another node,
+leads. Each node of the cluster can be asked.
 secret prints a new secret, a line for the file that cluster.secret_file of all
 nodes names.
 upgrade-check prints what keeps the feature level from rising, and which node to
@@ -61,10 +64,11 @@ examples:
   tubectl cluster promote copy
   tubectl cluster transfer b
   tubectl cluster remove --timeout 10 d
+  tubectl cluster set-address b 10.0.0.9:11302
   (umask 077; tubectl cluster secret > cluster.secret))";
 
-constexpr std::array<std::string_view, 7> kClusterActions{
-    "status", "add", "promote", "remove", "transfer", "secret", "upgrade-check"};
+constexpr std::array<std::string_view, 8> kClusterActions{
+    "status", "add", "promote", "remove", "set-address", "transfer", "secret", "upgrade-check"};
 constexpr std::uint16_t kMemberPort = 11302;
 constexpr std::size_t kLongestMemberName = 32;
 // Pause before status reads the state again, to show whether a standby advances.
@@ -133,6 +137,7 @@ std::string check_words(ClusterOptions& options) {
        {"add", true, true, true, true},
        {"promote", true, true, false, true},
        {"remove", true, true, false, true},
+       {"set-address", true, true, true, true},
        {"transfer", false, true, false, true},
        {"secret", false, false, false, false},
        {"upgrade-check", false, false, false, false}}};
@@ -145,7 +150,7 @@ std::string check_words(ClusterOptions& options) {
   }
   if (!options.is("status") && options.watch) return "--watch is for status";
   if (!row.waits && (options.no_wait || options.timeout)) {
-    return "--no-wait and --timeout are for add, promote, remove and transfer";
+    return "--no-wait and --timeout are for add, promote, remove, set-address and transfer";
   }
   if (!options.is("remove") && options.force) return "--force is for remove";
   if (!options.is("add") && options.standby) return "--standby is for add";
@@ -235,6 +240,9 @@ cluster::Wait wait_of(const ClusterOptions& options, const cluster::State& befor
       wait.when_node_ends = fmt::format("{} was removed, and has ended", before.name);
     }
     if (!seconds) seconds = kShortChangeSeconds;
+  } else if (options.is("set-address")) {
+    wait.judge = cluster::until_has_address(*options.name, *options.address);
+    if (!seconds) seconds = kShortChangeSeconds;
   } else {
     wait.judge = cluster::until_leads(before.leader.value_or(""), options.name.value_or(""));
     if (!seconds) seconds = kShortChangeSeconds;
@@ -257,6 +265,7 @@ bool is_made(const ClusterOptions& options, const cluster::State& before,
   if (options.is("remove")) return member == nullptr;
   if (member == nullptr) return false;
   if (options.is("promote")) return !member->stays;
+  if (options.is("set-address")) return member->address == *options.address;
   return before.find(*options.name) == nullptr && member->address == *options.address;
 }
 
@@ -287,12 +296,13 @@ cluster::Outcome<std::monostate> send_change(const ClusterOptions& options,
 }
 
 // An add has failed: removes the standby that it has made, so that the next add is no repetition of
-// a name. Returns a clause for the error.
+// a name, unless it only waits for its vote. Returns a clause for the error.
 std::string take_back(const ClusterOptions& options, const cluster::Admin& admin) {
   const auto seen = admin.look(cluster::kLongestLook);
   const auto* const state = std::get_if<cluster::State>(&seen);
   const cluster::Member* const member = state == nullptr ? nullptr : state->find(*options.name);
   if (state != nullptr && member == nullptr) return {};
+  if (member != nullptr && what_vote_waits_for(*state, *member)) return {};
   if (member != nullptr && !member->votes) {
     const auto removed = cluster::run_change(
         in_duration(kShortChangeSeconds), cluster::system_clock(),
@@ -371,7 +381,8 @@ constexpr std::array kClusterOptions{
         {.names = "NAME", .type = text("NAME"), .help = "The node, by its cluster.name"}),
     option<&ClusterOptions::address>({.names = "ADDRESS",
                                       .type = text("ADDRESS"),
-                                      .help = "Of add: the node's address for the others"}),
+                                      .help = "Of add and set-address: the node's address for "
+                                              "the others"}),
     cluster::admin_option<&ClusterOptions::admin>(),
     json_option<&ClusterOptions::json>(
         "Of status: print the node's answer as it is; of upgrade-check: the same facts"),
@@ -403,6 +414,7 @@ const Subcommand& cluster_command() {
                                          .footer = kClusterFooter,
                                          .usage = "[OPTIONS] status\n[OPTIONS] add NAME ADDRESS\n"
                                                   "[OPTIONS] promote NAME\n[OPTIONS] remove NAME\n"
+                                                  "[OPTIONS] set-address NAME ADDRESS\n"
                                                   "[OPTIONS] transfer [NAME]\n[OPTIONS] secret\n"
                                                   "[OPTIONS] upgrade-check"});
   return kCommand;

@@ -1,8 +1,8 @@
-// Three nodes on their disks, without a host's queue: for tests of a node.
+// Nodes on their disks, without a host's queue: for tests of a node.
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -67,9 +67,9 @@ inline void run(journal::TestDisk& disk, Node& node, Host& host) {
   }
 }
 
-// Three nodes. A frame takes a millisecond, and a journal is on disk at once, unless a test changes
-// that.
-class Trio {
+// Nodes 1 to `count`, all voters. A frame takes a millisecond, and a journal is on disk at once,
+// unless a test changes that.
+class NodeGroup {
  public:
   struct Machine {
     journal::TestDisk disk;
@@ -86,10 +86,11 @@ class Trio {
     std::uint64_t sent{};       // in all frames
   };
 
-  explicit Trio(const NodeOptions& node_options, Level level = kFeatureLevel)
+  explicit NodeGroup(const NodeOptions& node_options, Level level = kFeatureLevel, NodeId count = 3)
       : options(node_options) {
-    for (NodeId id = 1; id <= 3; ++id) {
-      REQUIRE(found(of(id).disk, log_options(), id, founders(3), level).ok());
+    for (NodeId id = 1; id <= count; ++id) {
+      machines.emplace_back();
+      REQUIRE(found(of(id).disk, log_options(), id, founders(count), level).ok());
       start(id, founding_position(kCluster));
     }
   }
@@ -135,7 +136,7 @@ class Trio {
   }
   NodeId elect() {
     for (int i = 0; i < 2000; ++i, step()) {
-      for (NodeId id = 1; id <= 3; ++id) {
+      for (NodeId id = 1; id <= machines.size(); ++id) {
         if (node(id).leads() && node(id).lease_end() > now) return id;
       }
     }
@@ -197,7 +198,7 @@ class Trio {
 
   NodeOptions options;
   Time now{1h};
-  std::array<Machine, 3> machines;
+  std::deque<Machine> machines;
   std::multimap<Time, std::pair<NodeId, std::string>> frames;
 
  private:
