@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "daemon"))
 
 import harness  # noqa: E402
 from cluster import EXIT_DAMAGED, QUICK, STEADY, Cluster, ClusterTest, Node  # noqa: E402
-from harness import Client, until  # noqa: E402
+from harness import Client, held_port, until  # noqa: E402
 
 NEW = harness.PROGRAM
 EARLIER = str(pathlib.Path(os.environ["TUBED_EARLIER_PROGRAM"]).resolve())
@@ -244,6 +244,45 @@ class Upgrade(ClusterTest):
         self.start_all_with_new_program(cluster)
         load.next_put()
         self.wait_for_level(cluster, first_level)
+        self.stop_load(load)
+        cluster.check_replicas()
+        cluster.check_journals()
+
+    def test_another_address_while_versions_differ(self):
+        """A leader of this version changes the address of a node of the earlier version, whose
+        nodes take such a change at their level. A leader of the earlier version refuses it."""
+        cluster = self.earlier_cluster(election=STEADY)
+        new, moved = cluster.followers()
+        load = self.start_load(cluster)
+        self.replace(cluster, load, new, NEW)
+        holder = held_port("127.0.0.2")
+        self.addCleanup(holder.close)
+        address = "%s:%d" % holder.getsockname()
+
+        def set_address():
+            done = subprocess.run(
+                [TUBECTL, "cluster", "set-address", "--admin", f"unix:{new.admin}", "--timeout",
+                 "300", moved.name, address], capture_output=True, text=True, check=False, timeout=harness.SECONDS)
+            return done.returncode, done.stdout + done.stderr
+
+        code, output = set_address()
+        self.assertEqual(code, 1, output)
+        self.assertIn("the leader has an earlier version, which does not know this change", output)
+        cluster.hand_over(new)
+        level = new.status()["feature_level"]
+        moved.stop()
+        moved.listen = moved.address = address
+        moved.write_settings()
+        self.assertEqual(set_address(), (0, f"{moved.name} has the address {address}\n"))
+        moved.start()
+        cluster.wait_for_voters()
+        for node in cluster:
+            until(f"{node.name} to know the address",
+                  lambda node=node: (node.member(moved.name) or {}).get("address") == address)
+        self.assertEqual(self.levels(cluster), [level] * 3)
+        # A leader of the earlier version reaches the node at its new address.
+        cluster.hand_over(next(node for node in cluster if node not in (new, moved)))
+        cluster.wait_for_voters()
         self.stop_load(load)
         cluster.check_replicas()
         cluster.check_journals()
