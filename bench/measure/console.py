@@ -16,7 +16,7 @@ NPM = os.environ.get("TUBED_NPM_DIR") or ROOT / "build/measure/npm"
 class Console(unittest.TestCase):
     def test_the_console(self):
         scripts = ROOT / "tests/console"
-        done = subprocess.run([sys.executable, scripts / "run_console.py", "--npm-dir", NPM,
+        done = subprocess.run([sys.executable, scripts / "run_console.py", "--npm-dir", NPM, "--fill", "crowd",
                                scripts / "figures.mjs"], check=False)
         self.assertEqual(done.returncode, 0, "not measured")
 

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
-import { action, api, atEnd, becomes, Client, facts, get, hashOf, jobsIn, jobState, newPage, open, put, row,
-  runTests, show, submit, taskEnd, test, title, toastAfter, tubeStats, until } from "./lib.mjs";
+import { action, api, atEnd, becomes, Client, eventually, facts, get, hashOf, jobsIn, jobState, newPage, open, put,
+  row, runTests, show, submit, taskEnd, test, title, toastAfter, tubeStats, until } from "./lib.mjs";
 
 let count = 0;
 
@@ -64,10 +64,10 @@ test("tubes: pause and resume from the table", async () => {
   await fillDialog(page, "pause", { delay: "777" });
   assert.equal(await toastAfter(page, () => page.click(submit("pause"))),
     `${name} is paused for 12 min 57 s.`);
-  assert((await tubeStats(name))["pause-time-left"] > 700);
+  await eventually(async () => assert((await tubeStats(name))["pause-time-left"] > 700));
   await page.waitForSelector(`${row(name)} .chip-paused`);
   await toastAfter(page, () => chooseFromMenu(page, name, "resume"));
-  assert.equal((await tubeStats(name))["pause-time-left"], 0);
+  await eventually(async () => assert.equal((await tubeStats(name))["pause-time-left"], 0));
   await page.waitForSelector(`${row(name)} .chip-paused`, { state: "detached" });
 });
 
@@ -78,18 +78,22 @@ test("tubes: kick from the table, buried and delayed", async () => {
   await page.waitForSelector(row(name));
   await chooseFromMenu(page, name, "kick");
   await page.waitForSelector("[data-dialog=kick]");
-  assert.deepEqual(await page.locator("[data-dialog=kick] option").allTextContents(),
-    ["buried (4)", "delayed (3)"]);
-  assert.equal(await page.inputValue("[data-dialog=kick] [name=bound]"), "4");
+  await eventually(async () => {
+    assert.deepEqual(await page.locator("[data-dialog=kick] option").allTextContents(),
+      ["buried (4)", "delayed (3)"]);
+    assert.equal(await page.inputValue("[data-dialog=kick] [name=bound]"), "4");
+  });
   await fillDialog(page, "kick", { bound: "3" });
   assert.equal(await toastAfter(page, () => page.click(submit("kick"))), `${name}: 3 jobs kicked.`);
-  assert.equal(await jobsIn(name, "buried"), 1);
+  await eventually(async () => assert.equal(await jobsIn(name, "buried"), 1));
   await becomes("the ready jobs of the row", () => page.textContent(`${row(name)} td[data-column=ready]`), "3");
   await chooseFromMenu(page, name, "kick");
   await fillDialog(page, "kick", { state: "delayed", bound: "100" });
   assert.equal(await toastAfter(page, () => page.click(submit("kick"))), `${name}: 3 jobs kicked.`);
-  assert.deepEqual([await jobsIn(name, "delayed"), await jobsIn(name, "buried"), await jobsIn(name, "ready")],
-    [0, 1, 6]);
+  await eventually(async () => {
+    assert.deepEqual([await jobsIn(name, "delayed"), await jobsIn(name, "buried"), await jobsIn(name, "ready")],
+      [0, 1, 6]);
+  });
 });
 
 test("tubes: clear, with a confirmation that names the count", async () => {
@@ -100,22 +104,26 @@ test("tubes: clear, with a confirmation that names the count", async () => {
   await chooseFromMenu(page, name, "clear");
   await page.waitForSelector("[data-dialog=clear]");
   const button = () => page.textContent(submit("clear"));
-  assert.equal(await button(), `Remove 8 jobs of ${name}`);
-  assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "cancel");
+  await eventually(async () => {
+    assert.equal(await button(), `Remove 8 jobs of ${name}`);
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.action), "cancel");
+  });
   await fillDialog(page, "clear", { state: "reserved" });
-  assert.equal(await button(), `Remove 0 reserved jobs of ${name}`);
-  assert(await page.isDisabled(submit("clear")));
+  await eventually(async () => {
+    assert.equal(await button(), `Remove 0 reserved jobs of ${name}`);
+    assert(await page.isDisabled(submit("clear")));
+  });
   await page.keyboard.press("Escape");
-  assert.equal(await jobsIn(name, "ready"), 5);
+  await eventually(async () => assert.equal(await jobsIn(name, "ready"), 5));
   await chooseFromMenu(page, name, "clear");
   await fillDialog(page, "clear", { state: "buried" });
-  assert.equal(await button(), `Remove 2 buried jobs of ${name}`);
+  await eventually(async () => assert.equal(await button(), `Remove 2 buried jobs of ${name}`));
   assert.equal(await toastAfter(page, () => page.click(submit("clear"))), `${name}: 2 jobs removed.`);
-  assert.deepEqual([await jobsIn(name, "ready"), await jobsIn(name, "buried")], [5, 0]);
+  await eventually(async () => assert.deepEqual([await jobsIn(name, "ready"), await jobsIn(name, "buried")], [5, 0]));
   await chooseFromMenu(page, name, "clear");
   await page.waitForSelector("[data-dialog=clear]");
   assert.equal(await toastAfter(page, () => page.click(submit("clear"))), `${name}: 6 jobs removed.`);
-  assert.equal(await jobsIn(name, "ready"), 0);
+  await eventually(async () => assert.equal(await jobsIn(name, "ready"), 0));
 });
 
 // --- An action handles only the jobs that its dialog showed, and leaves jobs that are added
@@ -223,12 +231,14 @@ test("tubes: clear, with jobs that wait for a group", async () => {
   await open(page, `#/tubes/${name}`);
   await page.click(tubeAction("clear"));
   await page.waitForSelector("[data-dialog=clear]");
-  assert.deepEqual(await page.locator("[data-dialog=clear] option").allTextContents(),
-    ["in all states: 3", "ready: 1", "reserved: 0", "delayed: 0", "buried: 0", "held: 2"]);
+  await eventually(async () => {
+    assert.deepEqual(await page.locator("[data-dialog=clear] option").allTextContents(),
+      ["in all states: 3", "ready: 1", "reserved: 0", "delayed: 0", "buried: 0", "held: 2"]);
+  });
   const added = await holding(`aft:${group}-2`);
   assert.equal(await toastAfter(page, () => page.click(submit("clear"))),
     `${name}: 3 jobs removed. 1 job that came or changed meanwhile stays.`);
-  assert.deepEqual(await existing([...jobs, added]), [added]);
+  await eventually(async () => assert.deepEqual(await existing([...jobs, added]), [added]));
 });
 
 test("a tube: pause, kick, move, clear and pin", async () => {
@@ -243,21 +253,22 @@ test("a tube: pause, kick, move, clear and pin", async () => {
   assert.equal(await toastAfter(page, () => page.click(tubeAction("resume"))),
     `The pause of ${name} has ended.`);
   await page.waitForSelector(tubeAction("pause"));
-  assert.equal((await tubeStats(name))["pause-time-left"], 0);
+  await eventually(async () => assert.equal((await tubeStats(name))["pause-time-left"], 0));
 
   await page.click(tubeAction("kick"));
   await fillDialog(page, "kick", { bound: "2" });
   await toastAfter(page, () => page.click(submit("kick")));
-  assert.equal(await jobsIn(name, "buried"), 3);
+  await eventually(async () => assert.equal(await jobsIn(name, "buried"), 3));
 
   await page.click(tubeAction("move"));
   await fillDialog(page, "move-all", { state: "buried", to: `${name}-dead` });
   assert.equal(await toastAfter(page, () => page.click(submit("move-all"))),
     `${name}: 3 jobs moved to ${name}-dead.`);
-  assert.deepEqual([await jobsIn(name, "buried"), await jobsIn(`${name}-dead`, "buried")], [0, 3]);
+  await eventually(async () =>
+    assert.deepEqual([await jobsIn(name, "buried"), await jobsIn(`${name}-dead`, "buried")], [0, 3]));
 
   await page.click(tubeAction("pin"));
-  assert.equal(await page.textContent(tubeAction("pin")), "Unpin");
+  await eventually(async () => assert.equal(await page.textContent(tubeAction("pin")), "Unpin"));
   await show(page, "#/tubes");
   await becomes("the first tube", () => page.getAttribute("#table-tubes tr[data-key]", "data-key"), name);
   await page.reload();
@@ -266,7 +277,7 @@ test("a tube: pause, kick, move, clear and pin", async () => {
   await show(page, `#/tubes/${name}`);
   await page.click(tubeAction("clear"));
   await page.waitForSelector("[data-dialog=clear]");
-  assert.equal(await page.textContent(submit("clear")), `Remove 5 jobs of ${name}`);
+  await eventually(async () => assert.equal(await page.textContent(submit("clear")), `Remove 5 jobs of ${name}`));
   await toastAfter(page, () => page.click(submit("clear")));
   await becomes("the tube", async () => (await api("GET", `/tubes/${name}`)).status, 404);
 });
@@ -281,7 +292,7 @@ test("a mistake in a dialog is shown in it", async () => {
   await page.waitForSelector("[data-dialog=move-all] .problem:visible");
   await page.click(action("cancel", "[data-dialog=move-all]"));
   await page.waitForSelector("[data-dialog]", { state: "detached" });
-  assert.equal(await jobsIn(name, "ready"), 1);
+  await eventually(async () => assert.equal(await jobsIn(name, "ready"), 1));
 });
 
 test("a tube: policies", async () => {
@@ -300,12 +311,12 @@ test("a tube: policies", async () => {
   await becomes("the value", () => page.textContent(`${row("rate")} .value`), "100/60");
   await page.click(`${row("rate")} ${action("remove-policy")}`);
   assert.equal(await toastAfter(page, () => page.click(submit("remove-policy"))), "rate is removed.");
-  assert.equal((await get(`/tubes/${name}/policy`))["rate-from"], "default");
+  await eventually(async () => assert.equal((await get(`/tubes/${name}/policy`))["rate-from"], "default"));
   await page.waitForSelector(`${row("rate")} ${action("remove-policy")}`, { state: "detached" });
   await edit("dead");
   await fillDialog(page, "policy", { value: `${name}-dead` });
   await toastAfter(page, () => page.click(submit("policy")));
-  assert.equal((await get(`/tubes/${name}/policy`)).dead, `${name}-dead`);
+  await eventually(async () => assert.equal((await get(`/tubes/${name}/policy`)).dead, `${name}-dead`));
 });
 
 test("a tube: put a job, and many", async () => {
@@ -338,7 +349,7 @@ test("a tube: put a job, and many", async () => {
   await page.check(".put-form [name=numbered]");
   await page.click(action("submit", ".put-form"));
   assert.equal(await taskEnd(page, "done"), "25 put.");
-  assert.equal((await tubeStats(name))["total-jobs"], 26);
+  await eventually(async () => assert.equal((await tubeStats(name))["total-jobs"], 26));
   await client.watchOnly(name);
   const bodies = new Set();
   for (let i = 0; i < 25; ++i) bodies.add(String((await client.reserve("reserve-with-timeout 0")).body));
@@ -359,14 +370,16 @@ test("the form of a put keeps what is written until it was put", async () => {
   await page.waitForSelector(".put-form .problem:visible");
   const isKept = async () => {
     await page.waitForSelector(".put-form");
-    assert.deepEqual([await value("body"), await value("tags"), await value("pri")],
-      ["a long text", "no-such-tag", "5"]);
-    assert(await page.isChecked("[name=numbered]"));
+    await eventually(async () => {
+      assert.deepEqual([await value("body"), await value("tags"), await value("pri")],
+        ["a long text", "no-such-tag", "5"]);
+      assert(await page.isChecked("[name=numbered]"));
+    });
   };
   await isKept();
   await show(page, "#/tubes/mail?view=put");
   await becomes("the heading", () => title(page), "mail");
-  assert.equal(await value("body"), "");
+  await eventually(async () => assert.equal(await value("body"), ""));
   await show(page, `#/tubes/${name}?view=put`);
   await becomes("the heading", () => title(page), name);
   await isKept();
@@ -382,12 +395,12 @@ test("the form of a put keeps what is written until it was put", async () => {
   await page.fill("[name=tags]", "max:3");
   await page.click(action("submit", ".put-form"));
   await page.waitForSelector("[data-result] a");
-  assert.equal(await jobsIn(name, "ready"), 1);
+  await eventually(async () => assert.equal(await jobsIn(name, "ready"), 1));
   await show(page, "#/tubes");
   await becomes("the heading", () => title(page), "Tubes");
   await show(page, `#/tubes/${name}?view=put`);
   await page.waitForSelector(".put-form");
-  assert.equal(await value("body"), "");
+  await eventually(async () => assert.equal(await value("body"), ""));
 });
 
 test("a job is edited and put again", async () => {
@@ -399,12 +412,16 @@ test("a job is edited and put again", async () => {
   await page.waitForSelector("[data-format]");
   await page.click(action("put-again"));
   await page.waitForSelector(".put-form");
-  assert.equal(await title(page), name);
-  assert.equal(await page.textContent("[data-note]"),
-    `Filled from job ${id}, which stays as it is. Its line ends CR LF become LF.`);
+  await eventually(async () => {
+    assert.equal(await title(page), name);
+    assert.equal(await page.textContent("[data-note]"),
+      `Filled from job ${id}, which stays as it is. Its line ends CR LF become LF.`);
+  });
   const value = (field) => page.inputValue(`.put-form [name=${field}]`);
-  assert.deepEqual(await Promise.all(["body", "pri", "delay", "ttr", "tags", "repeat"].map(value)),
-    [body.replace("\r", ""), "7", "0", "90", "idp:one:5 con:api:2 max:3:bury ttl:4000", "1"]);
+  await eventually(async () => {
+    assert.deepEqual(await Promise.all(["body", "pri", "delay", "ttr", "tags", "repeat"].map(value)),
+      [body.replace("\r", ""), "7", "0", "90", "idp:one:5 con:api:2 max:3:bury ttl:4000", "1"]);
+  });
   // With the same unique key, no job is added.
   await page.click(action("submit", ".put-form"));
   await becomes("the result", async () => /^No job was added/.test(await page.textContent("[data-result]")), true);
@@ -412,7 +429,7 @@ test("a job is edited and put again", async () => {
   await page.fill("textarea", "edited");
   await page.click(action("submit", ".put-form"));
   await becomes("the result", async () => /^Put as job \d+\.$/.test(await page.textContent("[data-result]")), true);
-  assert.equal(await jobsIn(name, "ready"), 2);
+  await eventually(async () => assert.equal(await jobsIn(name, "ready"), 2));
   const [added] = (await page.textContent("[data-result]")).match(/\d+/);
   assert.match(await client.ask(`peek ${added}`), /^FOUND \d+ 6$/);
   assert.equal(await client.line(), "edited");
@@ -423,13 +440,13 @@ test("a job is edited and put again", async () => {
   await page.waitForSelector(".notice:visible");
   await page.click(action("put-again"));
   await page.waitForSelector(".put-form");
-  assert.equal(await value("body"), body.replace("\r", ""));
+  await eventually(async () => assert.equal(await value("body"), body.replace("\r", "")));
   for (const [which, why] of [["binary", /is no text/], ["large", /more than 1,048,576 bytes/]]) {
     await show(page, `#/jobs/${facts.ids[which]}`);
     await becomes("the heading", () => title(page), `Job ${facts.ids[which]}`);
     await page.waitForSelector(action("put-again"));
     assert.match(await toastAfter(page, () => page.click(action("put-again")), "error"), why);
-    assert.equal(await title(page), `Job ${facts.ids[which]}`);
+    await eventually(async () => assert.equal(await title(page), `Job ${facts.ids[which]}`));
   }
 });
 
@@ -472,7 +489,7 @@ test("a tube: the times of its jobs", async () => {
   for (const kind of ["queue", "processing"]) {
     const section = page.locator(`[data-histogram=${kind}]`);
     await section.waitFor();
-    assert.match(await section.locator("p").nth(1).textContent(), /^20 jobs: p50 /);
+    await eventually(async () => assert.match(await section.locator("p").nth(1).textContent(), /^20 jobs: p50 /));
     const jobs = await section.locator("td.numeric:first-of-type").allTextContents();
     assert.equal(jobs.reduce((sum, text) => sum + Number(text), 0), 20);
   }
@@ -488,8 +505,10 @@ test("the jobs of a tube, by their state", async () => {
     await page.click(`[data-state=${state}]`);
     await becomes(`the ${state} jobs`, () => page.locator("#table-jobs tr[data-key]").evaluateAll(
       (rows) => rows.map((each) => Number(each.dataset.key)).sort((a, b) => a - b)), tube[state]);
-    assert.equal(await page.textContent(`[data-state=${state}]`), `${state} ${jobs}`);
-    assert.match(await page.textContent("[data-count]"), new RegExp(`^${jobs} jobs loaded, all$`));
+    await eventually(async () => {
+      assert.equal(await page.textContent(`[data-state=${state}]`), `${state} ${jobs}`);
+      assert.match(await page.textContent("[data-count]"), new RegExp(`^${jobs} jobs loaded, all$`));
+    });
   }
   await page.click("[data-state=all]");
   await becomes("all jobs", () => page.locator("#table-jobs tr[data-key]").count(), 14);
@@ -533,23 +552,25 @@ test("the server searches bodies and filters jobs, and the page says how many it
   await becomes("the jobs", count, "100 of 1,205 jobs loaded; sorted: all");
   await page.fill("[data-search]", "Order 1111 has");
   await becomes("the jobs", count, "1 job found among 1,205, all");
-  assert.deepEqual(await keys(), [facts.ready[1111 - 370]]);
+  await eventually(async () => assert.deepEqual(await keys(), [facts.ready[1111 - 370]]));
   assert.match(hashOf(page), /q=Order\+1111\+has/);
-  assert(!await page.isVisible(action("more")));
+  await eventually(async () => assert(!await page.isVisible(action("more"))));
   await page.fill("[data-search]", "Order");
   await becomes("the jobs", count, "100 of 1,204 jobs found among 1,205; sorted: all");
-  assert.equal(await page.textContent(action("more")), "Find 100 more");
+  await eventually(async () => assert.equal(await page.textContent(action("more")), "Find 100 more"));
   await page.click(action("much-more"));
   await becomes("the jobs", count, "1,100 of 1,204 jobs found among 1,205; sorted: all");
   // Several filters, from an address.
   await show(page, "#/tubes/mail?state=ready&pri_below=2&age_below=1d");
   await becomes("the jobs", count, "1 job found among 1,205, all");
-  assert.deepEqual(await keys(), [facts.ready.at(-1) + 1]);
-  assert(await page.isVisible("[data-filters]"));
-  assert.equal(await page.inputValue("[name=pri_below]"), "2");
+  await eventually(async () => {
+    assert.deepEqual(await keys(), [facts.ready.at(-1) + 1]);
+    assert(await page.isVisible("[data-filters]"));
+    assert.equal(await page.inputValue("[name=pri_below]"), "2");
+  });
   await page.fill("[name=failures_over]", "0");
   await becomes("the jobs", count, "0 jobs found among 1,205, all");
-  assert.equal(await page.textContent(".jobs .empty"), "No job matches.");
+  await eventually(async () => assert.equal(await page.textContent(".jobs .empty"), "No job matches."));
   // A wrong value is named.
   await page.fill("[name=age_over]", "yesterday");
   await becomes("the problem", () => page.textContent(".jobs .empty"),
@@ -580,7 +601,7 @@ test("a column sorts all jobs of the tube, and the page says among how many", as
   await becomes("the jobs", count, "1,100 of 1,300 jobs loaded; sorted: all");
   await page.click(action("much-more"));
   await becomes("the jobs", count, "1,300 jobs loaded, all");
-  assert(!await page.isVisible(action("more")));
+  await eventually(async () => assert(!await page.isVisible(action("more"))));
   // An order in an address, with a filter; and back to the order of the ids.
   await show(page, `#/tubes/${name}?state=ready&pri_over=99&sort=pri&order=asc`);
   await becomes("the jobs", count, "100 of 1,200 jobs found among 1,300; sorted: all");
@@ -609,7 +630,7 @@ test("a column sorts the rows at once, also while the pointer moves over them", 
   await becomes("the first row", () => first.getAttribute("data-key"), String(ready[0]));
   await page.click("th[data-column=id] button");
   await becomes("the jobs", count, "1,100 of 1,300 jobs loaded; sorted: all");
-  assert.equal(await first.getAttribute("data-key"), String(ready.at(-1)));
+  await eventually(async () => assert.equal(await first.getAttribute("data-key"), String(ready.at(-1))));
 });
 
 test("an order of very many jobs ends at 10,000 rows, says so, and is not repeated by itself", async () => {
@@ -629,16 +650,18 @@ test("an order of very many jobs ends at 10,000 rows, says so, and is not repeat
   await open(page, "#/tubes/mail?state=ready&sort=age&order=desc");
   const count = () => page.textContent("[data-count]");
   await becomes("the count", count, "100 of 12,345 jobs loaded; sorted: all");
-  assert(await page.isDisabled(action("auto")));
-  assert.equal(await page.locator("label:has([data-action=auto])").textContent(),
-    "Auto: off above 10,000 jobs looked at");
+  await eventually(async () => {
+    assert(await page.isDisabled(action("auto")));
+    assert.equal(await page.locator("label:has([data-action=auto])").textContent(),
+      "Auto: off above 10,000 jobs looked at");
+  });
   for (let i = 1; i < 10; ++i) {
     await page.click(action("much-more"));
     await becomes("the count", count, `${i},100 of 12,345 jobs loaded; sorted: all`);
   }
   await page.click(action("much-more"));
   await becomes("the count", count, "10,000 of 12,345 jobs loaded, the most of a sorted list; sorted: all");
-  assert(!await page.isVisible(action("much-more")));
+  await eventually(async () => assert(!await page.isVisible(action("much-more"))));
   assert.equal(pages.size, 11);
 });
 
@@ -655,10 +678,13 @@ test("a search in very many jobs stops, says so, and can be continued", async ()
   await open(page, "#/tubes/mail?state=ready&q=rare");
   const count = () => page.textContent("[data-count]");
   await becomes("the count", count, "0 jobs found among 51,000; more to search");
-  assert.equal(await page.textContent(".jobs .empty"), "None of the jobs that were looked at matches.");
+  await eventually(async () =>
+    assert.equal(await page.textContent(".jobs .empty"), "None of the jobs that were looked at matches."));
   // It is not repeated by itself.
-  assert.equal(await page.locator("label:has([data-action=auto])").textContent(),
-    "Auto: off above 10,000 jobs looked at");
+  await eventually(async () => {
+    assert.equal(await page.locator("label:has([data-action=auto])").textContent(),
+      "Auto: off above 10,000 jobs looked at");
+  });
   assert.equal(pages.size, 51);
   await page.click(action("more"));
   await becomes("the count", count, "0 jobs found among 80,000, all");
@@ -696,18 +722,22 @@ test("back from a job, the list has its place, its rows, its order and its searc
   const count = () => page.textContent("[data-count]");
   const auto = page.locator("label:has([data-action=auto])");
   await becomes("the jobs", count, "100 jobs loaded");
-  assert.equal(await auto.textContent(), "Auto");
+  await eventually(async () => assert.equal(await auto.textContent(), "Auto"));
   // More rows come below: those that are read stay where they are.
   await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
   const end = await page.evaluate(() => scrollY);
   await page.click(action("much-more"));
   await becomes("the jobs", count, "1,100 jobs loaded");
-  assert.equal(await page.evaluate(() => new Promise((resolve) => {
-    requestAnimationFrame(() => requestAnimationFrame(() => resolve(scrollY)));
-  })), end);
+  await eventually(async () => {
+    assert.equal(await page.evaluate(() => new Promise((resolve) => {
+      requestAnimationFrame(() => requestAnimationFrame(() => resolve(scrollY)));
+    })), end);
+  });
   // Above 1,000 rows the list is not loaded again by itself.
-  assert.equal(await auto.textContent(), "Auto: off above 1,000 rows");
-  assert(await page.isDisabled(action("auto")));
+  await eventually(async () => {
+    assert.equal(await auto.textContent(), "Auto: off above 1,000 rows");
+    assert(await page.isDisabled(action("auto")));
+  });
   await page.click("th[data-column=id] button");
   await becomes("the jobs", count, "1,100 of 1,300 jobs loaded; sorted: all");
   await page.evaluate(() => scrollTo(0, 20_000));
@@ -719,17 +749,18 @@ test("back from a job, the list has its place, its rows, its order and its searc
     });
     return found && [found.dataset.key, Math.round(found.getBoundingClientRect().top)];
   });
-  await until("the middle", async () => (await seen()) && await page.evaluate(() => scrollY) === 20_000);
-  const place = await seen();
+  const place = await until("the middle", async () => await page.evaluate(() => scrollY) === 20_000 && seen());
   const link = page.locator(`${row(place[0])} td[data-column=id] a`);
   let total = "1,300";
   const isBack = async () => {
     await becomes("the heading", () => title(page), name);
     await becomes("the jobs", count, `1,100 of ${total} jobs loaded; sorted: all`);
-    const [key, top] = await until("a row", seen);
-    assert.equal(key, place[0]);
-    assert(Math.abs(top - place[1]) <= 1, `${top}, not ${place[1]}`);
-    assert.equal(await page.getAttribute("th[data-column=id]", "aria-sort"), "descending");
+    await eventually(async () => {
+      const [key, top] = await until("a row", seen);
+      assert.equal(key, place[0]);
+      assert(Math.abs(top - place[1]) <= 1, `${top}, not ${place[1]}`);
+      assert.equal(await page.getAttribute("th[data-column=id]", "aria-sort"), "descending");
+    });
   };
   for (const back of [() => page.goBack(), () => page.keyboard.press("Backspace"),
     () => page.click("#crumbs a:last-of-type")]) {
@@ -758,13 +789,13 @@ test("back from a job, the list has its place, its rows, its order and its searc
   await becomes("the heading", () => title(page), `Job ${all}`);
   await page.goBack();
   await becomes("the jobs", count, "100 jobs found among 100; more to search");
-  assert.equal(await page.inputValue("[name=pri_over]"), "0");
+  await eventually(async () => assert.equal(await page.inputValue("[name=pri_over]"), "0"));
   // After another view, the list begins at its top.
   await show(page, "#/clients");
   await becomes("the heading", () => title(page), "Clients");
   await show(page, `#/tubes/${name}?state=ready`);
   await becomes("the jobs", count, "100 jobs loaded");
-  assert.equal(await page.evaluate(() => scrollY), 0);
+  await eventually(async () => assert.equal(await page.evaluate(() => scrollY), 0));
 });
 
 test("back from a job by keyboard, the same row is active", async () => {
@@ -774,14 +805,17 @@ test("back from a job by keyboard, the same row is active", async () => {
   await page.waitForSelector("#table-jobs tr[data-key]");
   for (let i = 0; i < 30; ++i) await page.keyboard.press("j");
   const active = () => page.getAttribute("#table-jobs tr.active", "data-key");
-  const id = await active();
+  const id = String(tube.buried[29]);
+  await becomes("the active row", active, id);
   await page.keyboard.press("Enter");
   await becomes("the heading", () => title(page), `Job ${id}`);
   await page.waitForSelector("[data-key=tube] a");
   await page.keyboard.press("Backspace");
   await becomes("the active row", active, id);
-  const { y } = await page.locator("#table-jobs tr.active").boundingBox();
-  assert(y > 0 && y < 700);
+  await eventually(async () => {
+    const { y } = await page.locator("#table-jobs tr.active").boundingBox();
+    assert(y > 0 && y < 700);
+  });
   await page.keyboard.press("j");
   await until("the next row", async () => await active() !== id);
 });
@@ -794,25 +828,28 @@ test("many jobs: kick, move, re-prioritize, delete", async () => {
   await becomes("the rows", () => boxes.count(), 6);
   await boxes.nth(0).click();
   await boxes.nth(2).click({ modifiers: ["Shift"] });
-  assert.equal(await page.textContent("[data-selected]"), "3 selected");
+  await eventually(async () => assert.equal(await page.textContent("[data-selected]"), "3 selected"));
   await page.click(action("reprioritize-selected"));
   await fillDialog(page, "reprioritize", { pri: "42" });
   await page.click(submit("reprioritize"));
   assert.equal(await taskEnd(page, "done"), "3 re-prioritized.");
-  for (const [i, id] of tube.buried.entries()) assert.equal((await get(`/jobs/${id}`)).pri, i < 3 ? 42 : 1024);
+  await eventually(async () => {
+    for (const [i, id] of tube.buried.entries()) assert.equal((await get(`/jobs/${id}`)).pri, i < 3 ? 42 : 1024);
+  });
   await page.waitForSelector("[data-selected]", { state: "hidden" });
 
   await boxes.nth(0).click();
   await boxes.nth(1).click();
   await page.click(action("kick-selected"));
   await becomes("the buried jobs", () => jobsIn(tube.name, "buried"), 4);
-  assert.deepEqual(await Promise.all(tube.buried.slice(0, 2).map(jobState)), ["ready", "ready"]);
+  await eventually(async () =>
+    assert.deepEqual(await Promise.all(tube.buried.slice(0, 2).map(jobState)), ["ready", "ready"]));
   await becomes("the rows", () => boxes.count(), 4);
 
   await page.click(action("select-all"));
-  assert.equal(await page.textContent("[data-selected]"), "4 selected");
+  await eventually(async () => assert.equal(await page.textContent("[data-selected]"), "4 selected"));
   await boxes.nth(3).click();
-  assert.equal(await page.textContent("[data-selected]"), "3 selected");
+  await eventually(async () => assert.equal(await page.textContent("[data-selected]"), "3 selected"));
   await page.click(action("move-selected"));
   await fillDialog(page, "move", { tube: `${tube.name}-dead` });
   await page.click(submit("move"));
@@ -822,7 +859,7 @@ test("many jobs: kick, move, re-prioritize, delete", async () => {
   await becomes("the rows", () => boxes.count(), 3);
   await page.click(action("select-all"));
   await page.click(action("delete-selected"));
-  assert.equal(await page.textContent(submit("delete")), "Delete 3 jobs");
+  await eventually(async () => assert.equal(await page.textContent(submit("delete")), "Delete 3 jobs"));
   await page.click(submit("delete"));
   await becomes("the tube", async () => (await api("GET", `/tubes/${tube.name}-dead`)).status, 404);
 });
@@ -837,8 +874,10 @@ test("many jobs: what failed is listed", async () => {
   for (const id of tube.buried.slice(0, 2)) await tube.client.ask(`delete ${id}`);
   await page.click(action("kick-selected"));
   assert.equal(await taskEnd(page, "failed"), "3 kicked, 2 failed.");
-  assert.equal(await page.locator(".task-failures li").count(), 2);
-  assert.equal(await jobsIn(tube.name, "ready"), 3);
+  await eventually(async () => {
+    assert.equal(await page.locator(".task-failures li").count(), 2);
+    assert.equal(await jobsIn(tube.name, "ready"), 3);
+  });
 });
 
 test("one selected job that is gone: the refusal is shown", async () => {
@@ -859,28 +898,30 @@ test("a job: kick, re-prioritize, move, delete", async () => {
   const fact = (key) => page.textContent(`[data-key=${key}] dd`);
   const press = (name) => page.click(action(name, "[data-actions=job]"));
   await page.waitForSelector(action("kick"));
-  assert.equal(await fact("buries"), "1");
+  await eventually(async () => assert.equal(await fact("buries"), "1"));
   await press("kick");
   await becomes("the state", () => fact("state"), "ready");
-  assert.equal(await jobState(id), "ready");
+  await eventually(async () => assert.equal(await jobState(id), "ready"));
   await press("reprioritize");
-  assert.equal(await page.inputValue("[data-dialog=reprioritize] [name=pri]"), "1024");
+  await eventually(async () => assert.equal(await page.inputValue("[data-dialog=reprioritize] [name=pri]"), "1024"));
   await fillDialog(page, "reprioritize", { pri: "1" });
   await page.click(submit("reprioritize"));
   await becomes("the priority", () => fact("pri"), "1");
-  assert.equal((await get(`/jobs/${id}`)).pri, 1);
+  await eventually(async () => assert.equal((await get(`/jobs/${id}`)).pri, 1));
   await press("move");
   await fillDialog(page, "move", { tube: `${tube.name}-b` });
   await page.click(submit("move"));
   await becomes("the tube", () => fact("tube"), `${tube.name}-b`);
-  assert.equal((await get(`/jobs/${id}`)).tube, `${tube.name}-b`);
-  assert.equal(await page.textContent("#crumbs a:last-of-type"), `${tube.name}-b`);
+  await eventually(async () => {
+    assert.equal((await get(`/jobs/${id}`)).tube, `${tube.name}-b`);
+    assert.equal(await page.textContent("#crumbs a:last-of-type"), `${tube.name}-b`);
+  });
   await press("delete");
-  assert.equal(await page.textContent(submit("delete")), `Delete job ${id}`);
+  await eventually(async () => assert.equal(await page.textContent(submit("delete")), `Delete job ${id}`));
   await page.click(submit("delete"));
   await becomes("the notice", () => page.textContent(".notice:visible"),
     "This job no longer exists: it was deleted, or it expired.");
-  assert.equal((await api("GET", `/jobs/${id}`)).status, 404);
+  await eventually(async () => assert.equal((await api("GET", `/jobs/${id}`)).status, 404));
 });
 
 test("a job that a client holds: delete by force", async () => {
@@ -889,10 +930,11 @@ test("a job that a client holds: delete by force", async () => {
   const page = await newPage();
   await open(page, `#/jobs/${id}`);
   await page.click(action("delete-force"));
-  assert.match(await page.textContent("[data-dialog=delete-force] p"), /A client holds this job/);
+  await eventually(async () =>
+    assert.match(await page.textContent("[data-dialog=delete-force] p"), /A client holds this job/));
   await page.click(submit("delete-force"));
   await page.waitForSelector(".notice:visible");
-  assert.equal((await api("GET", `/jobs/${id}`)).status, 404);
+  await eventually(async () => assert.equal((await api("GET", `/jobs/${id}`)).status, 404));
   assert.equal(await tube.client.ask(`delete ${id}`), "NOT_FOUND");
 });
 
@@ -915,10 +957,10 @@ test("a job: reserve, touch, release, bury, delete", async () => {
   const reserve = async () => {
     await page.click(action("reserve"));
     await page.waitForSelector("[data-held]:visible");
-    assert.equal(await jobState(id), "reserved");
+    await eventually(async () => assert.equal(await jobState(id), "reserved"));
   };
   await reserve();
-  assert.equal(await page.textContent("#holds a"), `job ${id}`);
+  await eventually(async () => assert.equal(await page.textContent("#holds a"), `job ${id}`));
   // Another page does not hold it; a reload keeps it.
   const other = await newPage();
   await open(other, `#/jobs/${id}`);
@@ -941,7 +983,8 @@ test("a job: reserve, touch, release, bury, delete", async () => {
   await fillDialog(page, "release", { pri: "5", delay: "600" });
   await page.click(submit("release"));
   await becomes("the state", () => jobState(id), "delayed");
-  assert.deepEqual([(await get(`/jobs/${id}`)).pri, (await get(`/jobs/${id}`)).releases], [5, 1]);
+  await eventually(async () =>
+    assert.deepEqual([(await get(`/jobs/${id}`)).pri, (await get(`/jobs/${id}`)).releases], [5, 1]));
   await page.waitForSelector("[data-held]", { state: "hidden" });
   await page.waitForSelector("#holds", { state: "hidden" });
 
@@ -977,8 +1020,10 @@ test("reserve the next job of a tube", async () => {
   await open(page, `#/tubes/${tube.name}`);
   await page.click(action("reserve-next"));
   await page.waitForSelector("[data-held]:visible");
-  assert.equal(await title(page), `Job ${tube.ready[0]}`);
-  assert.equal(await jobState(tube.ready[0]), "reserved");
+  await eventually(async () => {
+    assert.equal(await title(page), `Job ${tube.ready[0]}`);
+    assert.equal(await jobState(tube.ready[0]), "reserved");
+  });
   await show(page, `#/tubes/${tube.name}`);
   assert.equal(await toastAfter(page, () => page.click(action("reserve-next")), "info"),
     `${tube.name} has no job to reserve now.`);
@@ -992,8 +1037,10 @@ test("a job of a group, and one that waits for it", async () => {
   await open(page, `#/jobs/${facts.group[0]}`);
   await page.click(action("show-group"));
   await page.waitForSelector("[data-dialog=group] [data-key=ready]");
-  assert.equal(await page.textContent("[data-dialog=group] [data-key=ready] dd"), "2");
-  assert.equal(await page.textContent("[data-dialog=group] [data-key=waiting-jobs] dd"), "1");
+  await eventually(async () => {
+    assert.equal(await page.textContent("[data-dialog=group] [data-key=ready] dd"), "2");
+    assert.equal(await page.textContent("[data-dialog=group] [data-key=waiting-jobs] dd"), "1");
+  });
   await page.keyboard.press("Escape");
   await show(page, `#/jobs/${facts.after}`);
   await becomes("the heading", () => title(page), `Job ${facts.after}`);
@@ -1022,10 +1069,12 @@ test("clients: address, tubes, held jobs, idle time", async () => {
   await open(page, `#/clients?q=${tube.name}`);
   await becomes("the clients", () => page.locator("#table-clients tr[data-key]").count(), 1);
   const cell = (column) => page.textContent(`#table-clients tr[data-key] td[data-column=${column}]`);
-  assert.equal(await cell("address"), `127.0.0.1:${tube.client.socket.localPort}`);
-  assert.deepEqual(await Promise.all(["used", "watched", "held", "waiting"].map(cell)),
-    [`${tube.name}-out`, tube.name, "3", "no"]);
-  assert.match(await cell("idle"), /^\d+ s$/);
+  await eventually(async () => {
+    assert.equal(await cell("address"), `127.0.0.1:${tube.client.socket.localPort}`);
+    assert.deepEqual(await Promise.all(["used", "watched", "held", "waiting"].map(cell)),
+      [`${tube.name}-out`, tube.name, "3", "no"]);
+    assert.match(await cell("idle"), /^\d+ s$/);
+  });
   const waiting = tube.client.reserve();
   await page.keyboard.press("r");
   await becomes("the wait", () => cell("waiting"), "yes");
@@ -1044,8 +1093,10 @@ test("drain and undrain", async () => {
   };
   await page.click(action("drain"));
   // The text depends on drain.exit, which is "never" here.
-  assert.match(await page.textContent("[data-dialog=drain]"),
-    /Workers still get the jobs that are here\. The server does not exit\./);
+  await eventually(async () => {
+    assert.match(await page.textContent("[data-dialog=drain]"),
+      /Workers still get the jobs that are here\. The server does not exit\./);
+  });
   await toastAfter(page, () => page.click(submit("drain")));
   await page.waitForSelector(action("undrain"));
   assert.equal(await put(), "DRAINING");
@@ -1074,10 +1125,10 @@ test("the server: settings, numbers and capabilities", async () => {
   await becomes("the numbers", () => page.locator(".view-server .numbers [data-key]").count(),
     Object.keys(stats).length);
   await becomes("the process", () => page.textContent(".numbers [data-key=pid] dd"), String(stats.pid));
-  assert.match(await page.textContent(".capabilities"), /put-in-tube/);
+  await eventually(async () => assert.match(await page.textContent(".capabilities"), /put-in-tube/));
   await page.fill("[data-search]", "job_bytes");
   await becomes("the settings", () => page.locator("[data-table=settings] tr[data-key]").count(), 1);
-  assert.equal(await page.locator("[data-table=settings] tr.changed").count(), 1);
+  await eventually(async () => assert.equal(await page.locator("[data-table=settings] tr.changed").count(), 1));
 });
 
 // --- the keyboard
@@ -1106,7 +1157,7 @@ test("by keyboard alone: find a stuck tube, look at a buried job, kick it and wa
   await becomes("the heading", () => title(page), tube.name);
   // A tube without ready jobs opens at its buried jobs.
   await page.waitForSelector(row(String(id)));
-  assert.equal(await page.getAttribute("[data-state=buried]", "aria-current"), "page");
+  await eventually(async () => assert.equal(await page.getAttribute("[data-state=buried]", "aria-current"), "page"));
   await keyboard.press("j");
   await keyboard.press("v");
   await becomes("the body", () => page.textContent("[data-preview] [data-body]"), "{\n  \"order\": 0\n}");
@@ -1143,9 +1194,11 @@ test("the active row is never below the preview", async () => {
   release();
   await until("the body of the active job", async () =>
     (await page.textContent("[data-preview]")).includes("subject"));
-  const active = await page.locator("#table-jobs tr.active").boundingBox();
-  const preview = await page.locator("[data-preview]").boundingBox();
-  assert(active.y + active.height <= preview.y);
+  await eventually(async () => {
+    const active = await page.locator("#table-jobs tr.active").boundingBox();
+    const preview = await page.locator("[data-preview]").boundingBox();
+    assert(active.y + active.height <= preview.y);
+  });
 });
 
 test("shortcuts, and the list of them", async () => {
@@ -1154,7 +1207,8 @@ test("shortcuts, and the list of them", async () => {
   await open(page, "#/");
   await keyboard.press("?");
   await page.waitForSelector("[data-dialog=shortcuts]");
-  assert((await page.locator("[data-dialog=shortcuts] kbd").allTextContents()).length >= 15);
+  await eventually(async () =>
+    assert((await page.locator("[data-dialog=shortcuts] kbd").allTextContents()).length >= 15));
   await keyboard.press("Escape");
   for (const [keys, heading] of [["gt", "Tubes"], ["gc", "Clients"], ["gs", "Server"], ["go", "Overview"]]) {
     await keyboard.type(keys);
@@ -1196,7 +1250,7 @@ test("shortcuts, and the list of them", async () => {
   // A key pressed in a field belongs to the field.
   await keyboard.press("/");
   await keyboard.type("?gt");
-  assert.equal(await page.inputValue("[data-search]"), "?gt");
+  await eventually(async () => assert.equal(await page.inputValue("[data-search]"), "?gt"));
   await until("the address", () => /q=%3Fgt/.test(hashOf(page)));
 });
 
@@ -1208,8 +1262,10 @@ test("the focus stays in a dialog, and returns to where it was", async () => {
   await page.waitForSelector("[data-dialog=clear]");
   for (let i = 0; i < 8; ++i) {
     await page.keyboard.press("Tab");
-    assert(await page.evaluate(() => document.activeElement === document.body
-      || Boolean(document.activeElement.closest("dialog"))));
+    await eventually(async () => {
+      assert(await page.evaluate(() => document.activeElement === document.body
+        || Boolean(document.activeElement.closest("dialog"))));
+    });
   }
   await page.keyboard.press("Escape");
   await becomes("the focus", () => page.evaluate(() => document.activeElement.dataset.action), "clear");

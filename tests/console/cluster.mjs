@@ -4,7 +4,8 @@
 
 import assert from "node:assert/strict";
 
-import { ask, becomes, get, newPage, open, put, row, runTests, show, test, until, urls } from "./lib.mjs";
+import { ask, becomes, eventually, get, newPage, open, put, row, runTests, show, test, until, urls }
+  from "./lib.mjs";
 
 const cell = (page, name, column) => page.textContent(`${row(name)} [data-column=${column}]`);
 const fact = (page, name) => page.textContent(`[data-fact="${name}"] dd`);
@@ -19,12 +20,13 @@ test("the leader shows that the others follow", async () => {
   const page = await newPage();
   await open(page, "#/nodes");
   await page.waitForSelector(row("c"));
-  assert.deepEqual([await cell(page, "a", "role"), await cell(page, "b", "role")], ["leader", "voter"]);
+  await eventually(async () =>
+    assert.deepEqual([await cell(page, "a", "role"), await cell(page, "b", "role")], ["leader", "voter"]));
   const before = number(await fact(page, "Committed"));
   await put("mail", "to: ada");
   await until("the job to be committed", async () => number(await fact(page, "Committed")) > before);
   for (const name of ["b", "c"]) await becomes(`node ${name}`, state(page, name), "up to date");
-  assert(!await page.isVisible("#not-serving"));
+  await eventually(async () => assert(!await page.isVisible("#not-serving")));
 });
 
 test("a follower names the leader, and the next one after a transfer", async () => {

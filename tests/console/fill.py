@@ -7,8 +7,7 @@ import json
 from harness import Client
 
 MAX_JOB_BYTES = 8 << 20
-JOBS = 100_000
-TUBES = 10_000
+CROWD = 10_000   # tubes
 
 HOSTILE_TUBES = ["../../etc/passwd", "+SUM(1+1);cmd", "$(reboot)", "__proto__", "constructor",
                  "a/b;c", "javascript;alert(1)", "/", "A" * 200]
@@ -75,10 +74,21 @@ def many(count, begin=0):
 
 def crowd(full):
     """Makes 10,000 tubes and 100,000 jobs."""
+    return some_of_each(full, CROWD, 100_000, 12_000)
+
+
+def several(full):
+    """Makes the same with 300 tubes and 4,000 jobs."""
+    return some_of_each(full, 300, 4000, 120)
+
+
+def some_of_each(full, tubes, jobs, steps):
+    """Makes this number of tubes and jobs, among them jobs in each state, hostile names and bodies, and this number
+    of jobs in the tube `steps`, half of which are buried."""
     filler = Filler(full.daemon.addresses[0])
     full.clients.append(filler.client)
     client = filler.client
-    facts = {"tubes": TUBES, "jobs": JOBS, "hostileTubes": HOSTILE_TUBES,
+    facts = {"tubes": tubes, "jobs": jobs, "hostileTubes": HOSTILE_TUBES,
              "unreachableTubes": UNREACHABLE_TUBES}
     client.ask("use mail")  # removes the tube `default`
     filler.ask("watch mail", "WATCHING")
@@ -100,26 +110,26 @@ def crowd(full):
     filler.ask("pause-tube paused 86400", "PAUSED")
     facts["group"] = filler.put("reports", [b"part 1", b"part 2"], tags="grp:monthly")
     facts["after"] = filler.put("reports", [b"after all parts"], tags="aft:monthly")[0]
-    # More jobs than one request clears or moves.
-    steps = filler.put("steps", [b"s"] * 12_000)
-    filler.bury(steps[:6000])
+    # In a crowd, more jobs than one request clears or moves.
+    stepped = filler.put("steps", [b"s"] * steps)
+    filler.bury(stepped[:steps // 2])
     facts["ids"] = {name: filler.put("bodies", [body])[0] for name, body in BODIES.items()}
     for name in (*HOSTILE_TUBES, *UNREACHABLE_TUBES):
         filler.put(name, [HTML, b"second"])
 
     have = client.stats()
-    tubes = TUBES - have["current-tubes"]
-    jobs = JOBS - sum(have[f"current-jobs-{state}"]
-                      for state in ("ready", "reserved", "delayed", "buried"))
-    per_tube, more = divmod(jobs, tubes)
+    bulk = tubes - have["current-tubes"]
+    per_tube, more = divmod(jobs - sum(have[f"current-jobs-{state}"]
+                                       for state in ("ready", "reserved", "delayed", "buried")), bulk)
+    counts = [per_tube + (tube < more) for tube in range(bulk)]
     commands = b"".join(b"put-in-tube bulk-%05d %d 0 60 %d\r\n%s\r\n" % (
-        tube, tube, len(body), body) for tube in range(tubes) for body in
-        [b"bulk %d" % tube] * (per_tube + (tube < more)))
-    client.pump(commands, jobs)
-    facts["bulk"] = {"tubes": tubes, "jobs": per_tube, "more": more}
+        tube, tube, len(body), body) for tube, count in enumerate(counts) for body in
+        [b"bulk %d" % tube] * count)
+    client.pump(commands, sum(counts))
+    facts["bulk"] = {"tubes": bulk, "jobs": per_tube, "more": more}
 
     have = client.stats()
-    assert have["current-tubes"] == TUBES, have["current-tubes"]
+    assert have["current-tubes"] == tubes, have["current-tubes"]
     facts["buriedTotal"] = have["current-jobs-buried"]
     return facts
 

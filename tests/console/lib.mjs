@@ -46,6 +46,21 @@ export async function until(what, condition, seconds = kSeconds) {
   }
 }
 
+// Repeats `check` until none of its assertions fails. A page shows the server's state when its answers are there and
+// it has drawn them, so each assertion about what a page shows is repeated.
+export async function eventually(check) {
+  let last;
+  await until("assertions", async () => {
+    last = undefined;
+    await check().catch((error) => {
+      last = error;
+    });
+    return last === undefined;
+  }).catch((error) => {
+    throw last ?? error;
+  });
+}
+
 // Waits for `actual()` to be `expected`.
 export async function becomes(what, actual, expected) {
   let last;
@@ -197,15 +212,25 @@ export async function newPage({ context: given, ...contextOptions } = {}) {
   return page;
 }
 
-// With --slow, the page behaves as on a busy machine: its scripts and the answers of the API take
-// longer. A test that reads the page too early then fails each time.
+const pause = () => new Promise((resolve) => setTimeout(resolve, Math.random() < 0.2 ? 1500 * Math.random() : 0));
+
+// With --slow, the page and its test behave as on a busy machine: the scripts of the page take longer, and now and
+// then an answer of the API or a step of the test comes late. A test that reads the page too early or too late then
+// fails in most runs.
 async function slowDown(page) {
   const session = await page.context().newCDPSession(page);
   await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
   await page.route("**/api/v1/**", async (route) => {
-    if (!route.request().url().includes("/events")) await new Promise((resolve) => setTimeout(resolve, 300));
+    if (!route.request().url().includes("/events")) await pause();
     await route.continue().catch(() => {});
   });
+  for (const name of ["click", "fill", "evaluate", "textContent", "getAttribute", "waitForSelector", "goto"]) {
+    const step = page[name].bind(page);
+    page[name] = async (...values) => {
+      await pause();
+      return step(...values);
+    };
+  }
 }
 
 function watch(page) {

@@ -12,7 +12,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { difference } from "./compare.mjs";
-import { newPage, options, runTests, test } from "./lib.mjs";
+import { eventually, newPage, options, runTests, test } from "./lib.mjs";
 
 const kHere = dirname(fileURLToPath(import.meta.url));
 const kStored = join(kHere, "rendering");
@@ -26,7 +26,8 @@ async function render(page, svg) {
   await page.setContent(`<style>body { margin: 0 } img { display: block }</style>
     <img src="data:image/svg+xml;base64,${source}">`);
   const image = page.locator("img");
-  assert(await image.evaluate((element) => element.decode().then(() => element.naturalWidth > 0)));
+  await eventually(async () =>
+    assert(await image.evaluate((element) => element.decode().then(() => element.naturalWidth > 0))));
   return image.screenshot();
 }
 

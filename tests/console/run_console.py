@@ -7,8 +7,8 @@
   run_console.py --npm-dir … --fill pictures tests/console/pictures.mjs --out docs/pictures
   run_console.py --npm-dir … --fill still tests/console/looks.mjs --out tests/console/looks
 
-The server under test is $TUBED_PROGRAM, as for the tests of tests/daemon. By default it serves 10,000
-tubes and 100,000 jobs, among them hostile names and bodies; two small servers differ in http.auth and
+The server under test is $TUBED_PROGRAM, as for the tests of tests/daemon. By default it serves 300 tubes
+and 4,000 jobs, among them hostile names and bodies; two small servers differ in http.auth and
 http.api. The script gets addresses and ids as JSON in TUBED_CONSOLE, and controls the servers by
 requests to `control`:
 
@@ -76,7 +76,7 @@ class Full:
         else:
             self.flags += ["--journal-directory", str(journal),
                            "--limits-job-bytes", str(fill.MAX_JOB_BYTES),
-                           "--http-max-tubes", str(2 * fill.TUBES)]
+                           "--http-max-tubes", str(2 * fill.CROWD)]
         self.clients = []
         self.daemon = self.serve("127.0.0.1:0", "127.0.0.1:0")
 
@@ -191,8 +191,9 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--npm-dir", type=pathlib.Path, required=True,
                         help="where npm packages are installed")
-    parser.add_argument("--fill", choices=["crowd", "empty", "pictures", "still"], default="crowd",
-                        help="what the server has: 10,000 tubes, nothing, the tubes of the pictures, or "
+    parser.add_argument("--fill", choices=["several", "crowd", "empty", "pictures", "still"],
+                        default="several",
+                        help="what the server has: 300 tubes, 10,000 tubes, nothing, the tubes of the pictures, or "
                              "a few tubes whose clock stands still")
     parser.add_argument("--install", action="store_true", help="only install the npm packages")
     parser.add_argument("script", type=pathlib.Path, nargs="?")

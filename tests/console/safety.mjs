@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 
-import { action, axe, becomes, facts, get, newPage, open, overflow, row, runTests, show, test, title,
+import { action, axe, becomes, eventually, facts, get, newPage, open, overflow, row, runTests, show, test, title,
   toastAfter, tokens, urls } from "./lib.mjs";
 
 test("the checks find planted faults", async () => {
@@ -36,7 +36,7 @@ test("hostile names of tubes are text", async () => {
     const link = page.locator("#table-jobs td[data-column=id] a").first();
     await link.click();
     await page.waitForSelector("#content[data-view=jobs] [data-key=tube] a");
-    assert.equal(await page.textContent("[data-key=tube] a"), name);
+    await eventually(async () => assert.equal(await page.textContent("[data-key=tube] a"), name));
     await page.click("[data-key=tube] a");
     await becomes("the heading", () => title(page), name);
     await becomes("the ready jobs", () => page.textContent("[data-state=ready]"), "ready 2");
@@ -64,8 +64,10 @@ test("hostile bodies are text", async () => {
   const body = () => page.textContent("[data-body]");
   await open(page, `#/jobs/${facts.ids.html}`);
   await page.waitForSelector("[data-format=text]");
-  assert.match(await body(), /^<img src=x onerror=alert\(1\)><script>alert\(2\)<\/script>/);
-  assert.equal(await page.locator("[data-body] *").count(), 0);
+  await eventually(async () => {
+    assert.match(await body(), /^<img src=x onerror=alert\(1\)><script>alert\(2\)<\/script>/);
+    assert.equal(await page.locator("[data-body] *").count(), 0);
+  });
 
   await show(page, `#/jobs/${facts.ids.bidi}`);
   await becomes("the body", body,
@@ -73,18 +75,21 @@ test("hostile bodies are text", async () => {
   await show(page, `#/jobs/${facts.ids.nul}`);
   await becomes("the body", body, "a\\u{0}b\\u{7}\\u{1b}[31mred\\u{1b}[0m");
   await page.click("[data-format=hex]");
-  assert.match(await body(), /^00000000 {2}61 00 62 07 1b 5b 33 31 {2}6d 72 65 64 1b 5b 30 6d {2}\|a\.b\.\.\[31/);
+  await eventually(async () =>
+    assert.match(await body(), /^00000000 {2}61 00 62 07 1b 5b 33 31 {2}6d 72 65 64 1b 5b 30 6d {2}\|a\.b\.\.\[31/));
 
   await show(page, `#/jobs/${facts.ids.binary}`);
   await becomes("the formats", () => page.locator("[data-format]").allTextContents(), ["Hex"]);
-  assert.match(await body(), /^00000000 {2}ff fe c3 28 20 3c 62 3e/);
+  await eventually(async () => assert.match(await body(), /^00000000 {2}ff fe c3 28 20 3c 62 3e/));
 
   await show(page, `#/jobs/${facts.ids.json}`);
   await page.click("[data-format=json]");
-  assert.match(await body(), /^\{\n {2}"to": "ada@example\.org",\n/);
-  assert.match(await body(), /\n {2}"id": 12345678901234567890\.10\n\}$/);
+  await eventually(async () => {
+    assert.match(await body(), /^\{\n {2}"to": "ada@example\.org",\n/);
+    assert.match(await body(), /\n {2}"id": 12345678901234567890\.10\n\}$/);
+  });
   await page.click("[data-format=text]");
-  assert.match(await body(), /^\{"to": "ada@example\.org", /);
+  await eventually(async () => assert.match(await body(), /^\{"to": "ada@example\.org", /));
 
   await show(page, `#/jobs/${facts.ids.broken}`);
   await becomes("the formats", () => page.locator("[data-format]").allTextContents(), ["Text", "Hex"]);
@@ -94,10 +99,10 @@ test("hostile bodies are text", async () => {
   await becomes("the body", body, "(empty)");
   await show(page, `#/jobs/${facts.ids.line}`);
   await becomes("the length", async () => (await body()).length, 60_000);
-  assert(await overflow(page) <= 0);
+  await eventually(async () => assert(await overflow(page) <= 0));
   await show(page, `#/jobs/${facts.ids.deep}`);
   await page.waitForSelector("[data-format=json]");
-  assert.match(await body(), /^\[\n {2}\[\n {4}\[\n/);
+  await eventually(async () => assert.match(await body(), /^\[\n {2}\[\n {4}\[\n/));
 });
 
 test("large bodies are shown in parts, and read only when asked for", async () => {
@@ -108,13 +113,13 @@ test("large bodies are shown in parts, and read only when asked for", async () =
   const before = await length();
   assert(before < 300_000);
   await page.click(action("more-body"));
-  assert.equal(await length(), 2 * before);
+  await eventually(async () => assert.equal(await length(), 2 * before));
   await show(page, `#/jobs/${facts.ids.large}`);
   await page.waitForSelector(action("load-body"));
-  assert.match(await page.textContent("[data-body]"), /^The body has 5 MiB\. /);
+  await eventually(async () => assert.match(await page.textContent("[data-body]"), /^The body has 5 MiB\. /));
   await page.click(action("load-body"));
   await page.waitForSelector("[data-format=text]");
-  assert.match(await page.textContent("[data-body]"), /^世世/);
+  await eventually(async () => assert.match(await page.textContent("[data-body]"), /^世世/));
 });
 
 test("bodies in the table and beside it are text", async () => {
@@ -125,15 +130,18 @@ test("bodies in the table and beside it are text", async () => {
   await becomes("a body", async () => (await cell("bidi").textContent()).startsWith("invoice_\\u{202e}fdp"),
     true);
   await becomes("a body", async () => (await cell("binary").textContent()).startsWith("ff fe c3 28"), true);
-  assert.equal(await cell("empty").textContent(), "(empty)");
-  assert.equal(await cell("large").textContent(), "(5 MiB)");
+  await eventually(async () => {
+    assert.equal(await cell("empty").textContent(), "(empty)");
+    assert.equal(await cell("large").textContent(), "(5 MiB)");
+  });
   await page.click(action("preview"));
   for (const name of ["html", "nul", "binary", "json", "deep", "empty"]) {
     await page.click(`${row(String(facts.ids[name]))} td[data-column=age]`);
     await becomes("the title", () => page.textContent("[data-preview] h2"), `Body of job ${facts.ids[name]}`);
     await page.waitForSelector("[data-preview] [data-format]");
   }
-  assert.equal(await page.locator("[data-preview] :is(img, script, iframe, style)").count(), 0);
+  await eventually(async () =>
+    assert.equal(await page.locator("[data-preview] :is(img, script, iframe, style)").count(), 0));
 });
 
 // --- the user
@@ -154,19 +162,25 @@ test("signing in and out with a token", async () => {
   await signIn(page, tokens.ops);
   // The view of the address is shown.
   await page.waitForSelector("#table-jobs tr[data-key]");
-  assert.equal(await title(page), "mail");
-  assert.equal(await page.textContent("#access"), "ops");
+  await eventually(async () => {
+    assert.equal(await title(page), "mail");
+    assert.equal(await page.textContent("#access"), "ops");
+  });
   await page.waitForSelector("#connection[data-state=live]");
   await page.reload();
   await page.waitForSelector("#connection[data-state=live]");
   const stored = () => page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage },
     document.cookie]));
-  assert((await stored()).includes(tokens.ops));
-  assert(!(await page.evaluate(() => JSON.stringify({ ...localStorage }))).includes(tokens.ops));
+  await eventually(async () => {
+    assert((await stored()).includes(tokens.ops));
+    assert(!(await page.evaluate(() => JSON.stringify({ ...localStorage }))).includes(tokens.ops));
+  });
   await page.click("#sign-out");
   await page.waitForSelector("[data-signin]");
-  assert(!(await stored()).includes(tokens.ops));
-  assert.equal(await page.locator("#table-jobs").count(), 0);
+  await eventually(async () => {
+    assert(!(await stored()).includes(tokens.ops));
+    assert.equal(await page.locator("#table-jobs").count(), 0);
+  });
 });
 
 // Signs in on a page of its own, and opens a view.
@@ -175,7 +189,7 @@ async function as(name, hash) {
   await open(page, hash, { url: urls.token, state: "signin" });
   await signIn(page, tokens[name]);
   await page.waitForSelector("#access:visible");
-  assert.equal(await page.textContent("#access"), name);
+  await eventually(async () => assert.equal(await page.textContent("#access"), name));
   return page;
 }
 
@@ -184,8 +198,10 @@ async function refuses(page, names, why) {
   for (const name of names) {
     const button = page.locator(action(name)).first();
     await button.waitFor();
-    assert(await button.isDisabled(), name);
-    assert.match(await button.getAttribute("title"), why, name);
+    await eventually(async () => {
+      assert(await button.isDisabled(), name);
+      assert.match(await button.getAttribute("title"), why, name);
+    });
   }
 }
 
@@ -204,7 +220,8 @@ test("a role that may only inspect", async () => {
   await show(page, "#/tubes/mail?view=policy");
   // It reads the policy, and changes nothing.
   await page.waitForSelector("[data-table=policy] tr[data-key=rate]");
-  assert.equal(await page.textContent("[data-table=policy] tr[data-key=rate] .value"), "0");
+  await eventually(async () =>
+    assert.equal(await page.textContent("[data-table=policy] tr[data-key=rate] .value"), "0"));
   await refuses(page, ["edit-policy"], /has no "admin"/);
   await show(page, "#/jobs/1");
   await refuses(page, ["kick", "reserve", "delete", "move", "reprioritize"], /has no "(admin|work)"/);
@@ -219,7 +236,7 @@ test("a role that may only inspect", async () => {
 test("a role that may only produce", async () => {
   const page = await as("producer", "#/");
   await page.waitForSelector("#refused:visible");
-  assert.equal(await page.getAttribute("#connection", "data-state"), "refused");
+  await eventually(async () => assert.equal(await page.getAttribute("#connection", "data-state"), "refused"));
   assert.deepEqual(await axe(page), []);
   await show(page, "#/tubes/orders?view=put");
   await page.fill("textarea", "from the producer");
@@ -238,10 +255,10 @@ test("a role with some tubes only", async () => {
   await show(page, "#/tubes/mail?state=buried");
   await page.waitForSelector("#table-jobs tr[data-key]");
   await page.click(action("select-all"));
-  assert(await page.isEnabled(action("kick-selected")));
+  await eventually(async () => assert(await page.isEnabled(action("kick-selected"))));
   await show(page, "#/tubes/orders");
   await page.waitForSelector(".notice:visible");
-  assert.equal(await page.locator("#table-jobs tr[data-key]").count(), 0);
+  await eventually(async () => assert.equal(await page.locator("#table-jobs tr[data-key]").count(), 0));
   await show(page, "#/server");
   await becomes("the reason", () => page.textContent(".view-server .notice:visible"),
     "The role mailer has some tubes only.");
@@ -250,7 +267,7 @@ test("a role with some tubes only", async () => {
 test("http.api = \"read\"", async () => {
   const page = await newPage();
   await open(page, "#/tubes/mail?state=buried", { url: urls.read });
-  assert.equal(await page.textContent("#access"), "read-only");
+  await eventually(async () => assert.equal(await page.textContent("#access"), "read-only"));
   await page.waitForSelector("#table-jobs td.body-cell:has-text('user')");
   await refuses(page, kTubeActions, /^This console is read-only/);
   await show(page, "#/jobs/1");

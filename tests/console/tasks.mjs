@@ -22,8 +22,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
-import { api, atEnd, becomes, Client, get, hashOf, jobState, newPage, open, put, runTests, test, tubeStats,
-  until } from "./lib.mjs";
+import { api, atEnd, becomes, Client, eventually, get, hashOf, jobState, newPage, open, put, runTests, test,
+  tubeStats, until } from "./lib.mjs";
 
 const kPage = new URL("../../docs/console.md", import.meta.url);
 const kTube = "orders";   // of the page
@@ -368,7 +368,7 @@ testTask("See who holds a job", 1, async (steps) => {
   await idle.watchOnly(kTube);
   const run = await begin();
   await run.perform(steps);
-  assert.equal(await jobState(id), "reserved");
+  await eventually(async () => assert.equal(await jobState(id), "reserved"));
   assert.match(run.values["time-left"], /^(1 d|23 h.*)$/);
   assert.equal(run.values.Address, `127.0.0.1:${holder.socket.localPort}`);
   assert.equal(run.values["Held jobs"], "1");
@@ -401,7 +401,7 @@ testTask("Stop a tube for ten minutes, and start it again", 2, async (stop, star
   assert.equal(stats.pause, 600);
   assert(stats["pause-time-left"] > 0);
   await run.perform(start);
-  assert.equal((await tubeStats(kTube))["pause-time-left"], 0);
+  await eventually(async () => assert.equal((await tubeStats(kTube))["pause-time-left"], 0));
 });
 
 test("each task of the page is performed", async () => {

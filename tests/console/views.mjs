@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { hostname } from "node:os";
 
-import { action, axe, becomes, facts, get, hashOf, newPage, open, overflow, put, row, runTests, serveBelow,
-  serverTitle, show, submit, test, title, tokens, until, urls } from "./lib.mjs";
+import { action, axe, becomes, eventually, facts, get, hashOf, newPage, open, overflow, put, row, runTests,
+  serveBelow, serverTitle, show, submit, test, title, tokens, until, urls } from "./lib.mjs";
 
 // An address of each view, its heading, and an element that must be present before checks.
 const kViews = [
@@ -34,8 +34,10 @@ async function walk(page, check = async () => {}) {
   for (const [hash, heading, present] of kViews) {
     await show(page, hash);
     await page.waitForSelector(present);
-    assert.equal(await title(page), heading);
-    assert(await overflow(page) <= 0, `${hash} is wider than the window`);
+    await eventually(async () => {
+      assert.equal(await title(page), heading);
+      assert(await overflow(page) <= 0, `${hash} is wider than the window`);
+    });
     await check(hash);
   }
 }
@@ -114,7 +116,7 @@ test("dialogs and messages are accessible, in light and dark", async () => {
     await open(page, "#/tubes?q=mail");
     const check = async (what) => {
       assert.deepEqual(await axe(page), [], what);
-      assert(await overflow(page) <= 0, `${what}: wider than the window`);
+      await eventually(async () => assert(await overflow(page) <= 0, `${what}: wider than the window`));
     };
     const dialog = async (name, run) => {
       await run();
@@ -160,9 +162,9 @@ test("reduced motion", async () => {
   }).length);
   const page = await newPage({ reducedMotion: "reduce" });
   await open(page, "#/tubes/mail");
-  assert.equal(await count(page), 0);
+  await eventually(async () => assert.equal(await count(page), 0));
   await page.emulateMedia({ reducedMotion: "no-preference" });
-  assert(await count(page) > 0);
+  await eventually(async () => assert(await count(page) > 0));
 });
 
 test("the theme is kept", async () => {
@@ -172,14 +174,14 @@ test("the theme is kept", async () => {
   const light = await background();
   for (const theme of ["light", "dark"]) {
     await page.click("#theme");
-    assert.equal(await page.getAttribute("#theme", "aria-label"), `Theme: ${theme}`);
+    await eventually(async () => assert.equal(await page.getAttribute("#theme", "aria-label"), `Theme: ${theme}`));
   }
   const dark = await background();
   assert.notEqual(dark, light);
   await page.reload();
-  assert.equal(await background(), dark);
+  await eventually(async () => assert.equal(await background(), dark));
   await page.click("#theme");
-  assert.equal(await background(), light);
+  await eventually(async () => assert.equal(await background(), light));
 });
 
 // --- which server it is
@@ -198,31 +200,33 @@ test("the title, the color and the host of the server are in the header, the tab
   const name = `${serverTitle} (${hostname()})`;
   assert.equal(Buffer.byteLength(serverTitle), 64);
   await becomes("the header", () => page.textContent("#server-name"), name);
-  assert.equal(await page.getAttribute("#server-name", "title"), name);
+  await eventually(async () => assert.equal(await page.getAttribute("#server-name", "title"), name));
   await becomes("the tab", () => page.title(), `mail · ${name} · tubed`);
   await page.waitForSelector("[data-actions=tube]");
   for (const dialog of ["pause", "kick", "clear"]) {
     await page.click(action(dialog, "[data-actions=tube]"));
     await page.waitForSelector(`[data-dialog=${dialog}]`);
-    assert.equal(await page.textContent(`[data-dialog=${dialog}] .server-name`), name);
-    assert.equal(await page.locator(`[data-dialog=${dialog}] b`).count(), 0);
+    await eventually(async () => {
+      assert.equal(await page.textContent(`[data-dialog=${dialog}] .server-name`), name);
+      assert.equal(await page.locator(`[data-dialog=${dialog}] b`).count(), 0);
+    });
     assert.deepEqual(await axe(page), [], dialog);
     await page.keyboard.press("Escape");
   }
   await show(page, "#/server");
   await page.click(action("drain"));
-  assert.equal(await page.textContent("[data-dialog=drain] .server-name"), name);
+  await eventually(async () => assert.equal(await page.textContent("[data-dialog=drain] .server-name"), name));
   await page.keyboard.press("Escape");
   const colors = (each) => each.locator("#server-name").evaluate((element) => {
     const { backgroundColor, color } = getComputedStyle(element);
     return [backgroundColor, color];
   });
   // Black on yellow, and white on purple.
-  assert.deepEqual(await colors(page), ["rgb(255, 208, 0)", "rgb(0, 0, 0)"]);
+  await eventually(async () => assert.deepEqual(await colors(page), ["rgb(255, 208, 0)", "rgb(0, 0, 0)"]));
   const other = await newPage();
   await open(other, "#/", { url: urls.read });
   await becomes("the header", () => other.textContent("#server-name"), hostname());
-  assert.deepEqual(await colors(other), ["rgb(128, 0, 128)", "rgb(255, 255, 255)"]);
+  await eventually(async () => assert.deepEqual(await colors(other), ["rgb(128, 0, 128)", "rgb(255, 255, 255)"]));
   assert.deepEqual(await axe(other), []);
 });
 
@@ -279,11 +283,15 @@ test("the overview has the server's numbers, charts and alerts in plain words", 
   for (const state of ["ready", "reserved", "delayed", "buried"]) {
     await becomes(state, () => tile(state), stats[`current-jobs-${state}`].toLocaleString("en"));
   }
-  assert.match(await tile("memory"), /^[\d.]+ MiB$/);
-  assert.match(await tile("journal"), /^[\d.]+ MiB$/);
+  await eventually(async () => {
+    assert.match(await tile("memory"), /^[\d.]+ MiB$/);
+    assert.match(await tile("journal"), /^[\d.]+ MiB$/);
+  });
   await page.waitForSelector("[data-alert='paused paused']");
-  assert.match(await page.textContent("[data-alert='paused paused']"),
-    /^paused: paused for another 23 h \d+ min, 5 ready\.$/);
+  await eventually(async () => {
+    assert.match(await page.textContent("[data-alert='paused paused']"),
+      /^paused: paused for another 23 h \d+ min, 5 ready\.$/);
+  });
   // No worker watches almost all tubes: this is one alert, which names those with the most jobs.
   const stuck = "[data-alert='many unwatched']";
   const parts = async () => (await page.textContent(stuck)).match(
@@ -293,21 +301,25 @@ test("the overview has the server's numbers, charts and alerts in plain words", 
     Number((await parts())[1].replaceAll(",", "")) > facts.bulk.tubes);
   const first = (await parts())[2];
   assert.match(first, /^steps, bodies, bulk-\d+$/);
-  assert.equal(await page.locator("[data-alert^='idle ']").count(), 0);
+  await eventually(async () => assert.equal(await page.locator("[data-alert^='idle ']").count(), 0));
   const alerts = Number(await page.textContent("#alert-count"));
   assert(alerts > 0 && alerts < 10);
-  assert.equal(await page.getAttribute(`${stuck} a >> nth=0`, "href"), "#/tubes?sort=ready&order=desc");
+  await eventually(async () =>
+    assert.equal(await page.getAttribute(`${stuck} a >> nth=0`, "href"), "#/tubes?sort=ready&order=desc"));
   await page.click(".thresholds summary");
   await page.waitForSelector(".thresholds dd");
-  assert.match(await page.textContent(".thresholds"), /for 5 s no client watches it/);
-  assert.match(await page.textContent(".thresholds"), /for 30 s none of its jobs was reserved/);
+  await eventually(async () => {
+    assert.match(await page.textContent(".thresholds"), /for 5 s no client watches it/);
+    assert.match(await page.textContent(".thresholds"), /for 30 s none of its jobs was reserved/);
+  });
   for (const chart of ["rates", "ready", "states", "connections", "memory", "journal"]) {
     await page.locator(`[data-chart=${chart}]`).scrollIntoViewIfNeeded();
     await page.waitForSelector(`[data-chart=${chart}] canvas`);
   }
   for (const range of ["15m", "1h", "day", "all", "5m"]) {
     await page.click(`[data-range="${range}"]`);
-    assert.equal(await page.getAttribute(`[data-range="${range}"]`, "aria-pressed"), "true");
+    await eventually(async () =>
+      assert.equal(await page.getAttribute(`[data-range="${range}"]`, "aria-pressed"), "true"));
     assert.match(hashOf(page), new RegExp(`range=${range}`));
   }
   await page.click(`${stuck} .alert-tubes a`);
@@ -327,12 +339,14 @@ test("a tube has charts of the last hour and of the last day", async () => {
   await page.click("[data-tab=history]");
   const legend = (chart) => page.locator(`[data-chart=${chart}] .legend-value`).allTextContents();
   await page.waitForSelector("[data-chart=tube-rates] canvas");
-  assert.deepEqual(await legend("tube-rates"), ["10", "5", "1.1", "0"]);
-  assert.deepEqual(await legend("tube-ready"), ["7"]);
-  assert.deepEqual(await legend("tube-states"), ["1", "2", "3"]);
-  assert.equal(await page.getAttribute("[data-range='1h']", "aria-pressed"), "true");
+  await eventually(async () => {
+    assert.deepEqual(await legend("tube-rates"), ["10", "5", "1.1", "0"]);
+    assert.deepEqual(await legend("tube-ready"), ["7"]);
+    assert.deepEqual(await legend("tube-states"), ["1", "2", "3"]);
+    assert.equal(await page.getAttribute("[data-range='1h']", "aria-pressed"), "true");
+  });
   await page.click("[data-range=day]");
-  assert.equal(await page.getAttribute("[data-range=day]", "aria-pressed"), "true");
+  await eventually(async () => assert.equal(await page.getAttribute("[data-range=day]", "aria-pressed"), "true"));
   assert.match(hashOf(page), /view=history&range=day/);
   samples = [];
   await page.keyboard.press("r");
@@ -367,7 +381,7 @@ test("each view and its state has an address; reload, back and forward keep them
   const check = async ([hash, heading, present]) => {
     await becomes("the address", () => hashOf(page), hash);
     await page.waitForSelector(present);
-    assert.equal(await title(page), heading);
+    await eventually(async () => assert.equal(await title(page), heading));
     // The name of the server is read after a load.
     await becomes("the title of the page", () => page.title(), `${heading} · ${hostname()} · tubed`);
   };
@@ -375,21 +389,25 @@ test("each view and its state has an address; reload, back and forward keep them
     await show(page, step[0]);
     await check(step);
   }
-  assert.equal(await page.inputValue("[data-search]"), "http");
-  assert(await page.isChecked(action("changed-only")));
+  await eventually(async () => {
+    assert.equal(await page.inputValue("[data-search]"), "http");
+    assert(await page.isChecked(action("changed-only")));
+  });
   for (const step of steps.slice(0, -1).reverse()) {
     await page.goBack();
     await check(step);
   }
-  assert.equal(await page.getAttribute("th[data-column=name]", "aria-sort"), "descending");
-  assert.match(await page.textContent("[data-count]"), /^10 of 10,000 tubes$/);
+  await eventually(async () => {
+    assert.equal(await page.getAttribute("th[data-column=name]", "aria-sort"), "descending");
+    assert.match(await page.textContent("[data-count]"), /^10 of 300 tubes$/);
+  });
   for (const step of steps.slice(1)) {
     await page.goForward();
     await check(step);
     await page.reload();
     await check(step);
   }
-  assert.equal(await page.locator("[data-table=settings] tr[data-key]").count(), 3);
+  await eventually(async () => assert.equal(await page.locator("[data-table=settings] tr[data-key]").count(), 3));
   await show(page, "#/no-such-view");
   await becomes("the address", () => hashOf(page), "#/");
 });
@@ -423,7 +441,7 @@ test("a click on a time shows moments beside all times, in UTC or local", async 
   // All jobs were put within some minutes, and the zones differ by 5.5 hours.
   const timeOf = async () => (await age()).match(/\d\d:\d\d:\d\d/)[0].split(":").map(Number);
   const local = await timeOf();
-  assert.equal(await page.textContent("#zone"), "local");
+  await eventually(async () => assert.equal(await page.textContent("#zone"), "local"));
   await page.keyboard.press("u");
   await becomes("the zone", () => page.textContent("#zone"), "UTC");
   await until("another time", async () => {
@@ -432,17 +450,19 @@ test("a click on a time shows moments beside all times, in UTC or local", async 
     const ahead = (minutes(local) - minutes(utc) + 1440) % 1440;
     return ahead >= 328 && ahead <= 330;
   });
-  assert.match(await page.getAttribute("[data-value=oldest]", "title"), /UTC/);
+  await eventually(async () => assert.match(await page.getAttribute("[data-value=oldest]", "title"), /UTC/));
   // The choices are kept, and concern all views.
   await page.reload();
   await show(page, `#/jobs/${facts.delayed[0]}`);
   await page.waitForSelector("[data-key=time-left] dd.time");
-  assert.match(await page.textContent("[data-key=time-left] dd"), /^2\d h.* · \d+ \w+, /);
-  assert.match(await page.textContent("[data-key=age] dd"), / · \d+ \w+, \d\d:\d\d:\d\d$/);
+  await eventually(async () => {
+    assert.match(await page.textContent("[data-key=time-left] dd"), /^2\d h.* · \d+ \w+, /);
+    assert.match(await page.textContent("[data-key=age] dd"), / · \d+ \w+, \d\d:\d\d:\d\d$/);
+  });
   await page.keyboard.press("t");
   await becomes("the time alone", async () => /·/.test(await page.textContent("[data-key=age] dd")), false);
   await page.click("#zone");
-  assert.equal(await page.textContent("#zone"), "local");
+  await eventually(async () => assert.equal(await page.textContent("#zone"), "local"));
   await show(page, "#/clients");
   await page.click("#table-clients td[data-column=idle] .time");
   await becomes("an idle time with its moment", async () => / · /.test(
@@ -455,15 +475,19 @@ test("times are relative, with the moment in the title", async () => {
   await open(page, "#/tubes/mail?state=buried");
   const age = page.locator("#table-jobs tr[data-key] td[data-column=age]").first();
   await becomes("an age", async () => /^\d+ (s|min)/.test(await age.textContent()), true);
-  assert.match(await age.getAttribute("title"), year);
-  assert.match(await page.getAttribute("[data-value=oldest]", "title"), year);
+  await eventually(async () => {
+    assert.match(await age.getAttribute("title"), year);
+    assert.match(await page.getAttribute("[data-value=oldest]", "title"), year);
+  });
   await show(page, `#/jobs/${facts.delayed[0]}`);
   await page.waitForSelector("[data-key=time-left] dd[title]");
-  assert.match(await page.textContent("[data-key=time-left] dd"), /^2\d h/);
-  assert.match(await page.getAttribute("[data-key=time-left] dd", "title"), year);
+  await eventually(async () => {
+    assert.match(await page.textContent("[data-key=time-left] dd"), /^2\d h/);
+    assert.match(await page.getAttribute("[data-key=time-left] dd", "title"), year);
+  });
   await show(page, "#/clients");
   const idle = page.locator("#table-clients td[data-column=idle]").first();
-  assert.match(await idle.getAttribute("title"), year);
+  await eventually(async () => assert.match(await idle.getAttribute("title"), year));
   await show(page, "#/server");
   await page.waitForSelector(`.facts dd[title^="Since "]`);
 });
