@@ -219,7 +219,7 @@ const pause = () => new Promise((resolve) => setTimeout(resolve, Math.random() <
 // fails in most runs.
 async function slowDown(page) {
   const session = await page.context().newCDPSession(page);
-  await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
+  await session.send("Emulation.setCPUThrottlingRate", { rate: 2 });
   await page.route("**/api/v1/**", async (route) => {
     if (!route.request().url().includes("/events")) await pause();
     await route.continue().catch(() => {});
