@@ -22,7 +22,7 @@ const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 // The last resort against a hang.
 export const kSeconds = 600;
-const kArguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+const kArguments = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 export const { values: options, positionals } = parseArgs({ allowPositionals: true,
@@ -181,7 +181,7 @@ let closers = [];     // for everything that a test has opened
 let shownPage = null; // the page whose picture is kept if the test fails
 
 export async function launch() {
-  browser ??= await chromium.launch({ executablePath: "/usr/bin/chromium", args: kArguments,
+  browser ??= await chromium.launch({ executablePath: "/usr/bin/chromium-headless-shell", args: kArguments,
     env: { ...process.env, TMPDIR: directory } });
   return browser;
 }
