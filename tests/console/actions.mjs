@@ -991,6 +991,7 @@ test("a job: reserve, touch, release, bury, delete", async () => {
   await reserve();
   await page.click(action("bury"));
   await becomes("the state", () => jobState(id), "buried");
+  await page.waitForSelector("[data-held]", { state: "hidden" });
   await reserve();
   await page.click(action("delete-held"));
   await becomes("the job", async () => (await api("GET", `/jobs/${id}`)).status, 404);
