@@ -39,7 +39,7 @@ namespace {
 constexpr Duration kInvariants = 1ms;
 // For a process that ends by itself.
 constexpr Duration kLongest = 300ms;
-// A sync ends within this time after its deadline.
+// A sync ends within this processor time after its deadline.
 constexpr Duration kSyncTakes = 100ms;
 
 class Life {
@@ -126,7 +126,8 @@ class Life {
     if (syncs_always()) return {};
     const Duration sync = operator_.file().journal_sync;
     if (sync == kSyncNever) return {.may_be = true, .safe_until = begun_};
-    return {.may_be = true, .safe_until = std::max(begun_, world_.now() - sync - kSyncTakes)};
+    const Time synced = known_.conditions.running_for(sync + kSyncTakes, world_.now());
+    return {.may_be = true, .safe_until = std::max(begun_, synced)};
   }
 
   // Some clients keep a ledger. Some others send one command at a time, and may therefore wait.

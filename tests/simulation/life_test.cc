@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/simulation/conditions.h"
+
 namespace tubed::simulation {
 
 using namespace std::chrono_literals;
@@ -17,6 +19,17 @@ TEST_CASE("a seed gives the same life twice, and another seed another life") {
   CHECK(again.digest == first.digest);
   CHECK(again.events == first.events);
   CHECK(other.digest != first.digest);
+}
+
+TEST_CASE("a process has no processor time in a stall") {
+  const auto at = [](Duration time) { return Time{time}; };
+  Conditions conditions;
+  CHECK(conditions.running_for(20ms, at(500ms)) == at(480ms));
+  conditions.stalls = {{at(100ms), 50ms}, {at(450ms), 10ms}, {at(490ms), 30ms}};
+  CHECK(conditions.running_for(5ms, at(500ms)) == at(495ms));
+  CHECK(conditions.running_for(20ms, at(500ms)) == at(450ms));
+  CHECK(conditions.running_for(30ms, at(500ms)) == at(430ms));
+  CHECK(conditions.running_for(380ms, at(500ms)) == at(30ms));
 }
 
 TEST_CASE("the processes of a life end in each way") {

@@ -156,6 +156,7 @@ void Operator::act() {
     world_.note(fmt::format("the process stalls for {} us", stall / 1us));
     world_.pass(stall);
     known_.conditions.stalled_until = world_.now();
+    known_.conditions.stalls.push_back({world_.now(), stall});
   }
 }
 
