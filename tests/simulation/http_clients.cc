@@ -331,7 +331,7 @@ class Leaver final : public Acting {
 
   // A job that was given to a client that had left must be ready again.
   void check_job() {
-    const Time since = std::max(put_at_, known_.conditions.stalled_until);
+    const Time since = std::max(put_at_, known_.conditions.stalled_until());
     if (known_.engine == nullptr || world_.now() < since + kGivenBack) return;
     const auto job = known_.engine->queries().job_info(world_.now(), job_);
     if (left_ && job && job->state == JobState::reserved)

@@ -155,7 +155,6 @@ void Operator::act() {
     if (is_left_out) return;
     world_.note(fmt::format("the process stalls for {} us", stall / 1us));
     world_.pass(stall);
-    known_.conditions.stalled_until = world_.now();
     known_.conditions.stalls.push_back({world_.now(), stall});
   }
 }

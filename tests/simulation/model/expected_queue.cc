@@ -52,7 +52,7 @@ void ExpectedQueue::fail(const ExpectedJob& job, std::string_view what) {
 
 // True if the time has certainly passed and its effect is visible.
 bool ExpectedQueue::has_passed(const Window& window, Time time) const {
-  return std::max(window.latest, conditions_->stalled_until) + kLate < time;
+  return std::max(window.latest, conditions_->stalled_until()) + kLate < time;
 }
 
 void ExpectedQueue::settle(Time now) {

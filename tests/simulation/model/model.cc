@@ -114,7 +114,7 @@ void Model::check() {
   if (queue_.has_doubts()) resolve_soon();
   if (known_.conditions.is_stopping) return;
   const Time now = world_.now();
-  const Time stalled_until = known_.conditions.stalled_until;
+  const Time stalled_until = known_.conditions.stalled_until();
   for (const ModelClient* client : clients_) {
     if (!client->sent()) continue;
     const ModelCommand& command = *client->sent();
@@ -197,7 +197,7 @@ void Model::lost(const Consumer& consumer, const std::optional<ModelCommand>& co
 // engine has closed the clients that have left.
 bool Model::can_resolve() const {
   if (service_ == nullptr || busy_client() != nullptr) return false;
-  const Time left = std::max(left_, known_.conditions.stalled_until);
+  const Time left = std::max(left_, known_.conditions.stalled_until());
   if (queue_.someone_left() && (!net_.is_settled() || world_.now() - left < kLeft)) return false;
   if (service_->log().durable() < service_->log().appended()) return false;
   return std::ranges::none_of(
