@@ -202,8 +202,8 @@ std::optional<std::size_t> World::blank_node() const {
   return static_cast<std::size_t>(blank - nodes_.begin());
 }
 
-// True if the configuration on the disks of a machine has it as a voter: otherwise it votes for
-// nobody. A machine that does not run is as it was when it last ran.
+// True if the configuration on the disks of a machine has it as a voter: otherwise it does not
+// vote. A machine that does not run is as it was when it last ran.
 bool World::knows_its_vote(Node& node) {
   const Machine& machine = *node.machine;
   if (!machine.running()) return node.knew_its_vote;

@@ -48,16 +48,10 @@ export async function until(what, condition, seconds = kSeconds) {
 
 // Repeats `check` until none of its assertions fails. A page shows the server's state when its answers are there and
 // it has drawn them, so each assertion about what a page shows is repeated.
-export async function eventually(check) {
-  let last;
-  await until("assertions", async () => {
-    last = undefined;
-    await check().catch((error) => {
-      last = error;
-    });
-    return last === undefined;
-  }).catch((error) => {
-    throw last ?? error;
+export function eventually(check) {
+  return until("assertions to hold", async () => {
+    await check();
+    return true;
   });
 }
 
