@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <ranges>
 #include <vector>
 
 #include "base/time.h"
@@ -28,10 +27,8 @@ struct Conditions {
   // Returns the latest time since which the process has had `duration` of processor time.
   Time running_for(Duration duration, Time now) const {
     Time since = now - duration;
-    for (const Stall& stall : stalls | std::views::reverse) {
-      if (stall.until <= since) break;
-      since -= stall.length;
-    }
+    for (auto stall = stalls.rbegin(); stall != stalls.rend() && stall->until > since; ++stall)
+      since -= stall->length;
     return since;
   }
 };
