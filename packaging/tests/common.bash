@@ -89,3 +89,17 @@ inside() {
   exec chroot "$1" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
     LANG=C.UTF-8 DEB_BUILD_OPTIONS="parallel=$jobs" bash -c "$2"
 }
+
+# make_key DIRECTORY NAME: makes the key of NAME@example.org, whose GNUPGHOME is DIRECTORY/NAME.gpg.
+make_key() {
+  mkdir -m 700 "$1/$2.gpg"
+  GNUPGHOME=$1/$2.gpg gpg --quiet --batch --passphrase '' --quick-generate-key "$2 <$2@example.org>" ed25519 sign never
+}
+
+# end_agents DIRECTORY: ends the agents of gpg that use the keys that make_key made there.
+end_agents() {
+  local keys
+  for keys in "$1"/*.gpg; do
+    if [[ -d $keys ]]; then GNUPGHOME=$keys gpgconf --kill all || true; fi
+  done
+}
