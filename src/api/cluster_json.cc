@@ -1,5 +1,7 @@
 #include "api/cluster_json.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,21 @@ Json in_milliseconds(Duration duration) {
   return duration > Duration::zero() ? Json(duration / milliseconds(1)) : Json(0);
 }
 
+// Null unless the value is known. With a conditional expression at each place, g++ 12 warns that
+// members of a Json are not initialized, though no path reads them.
+Json known_if(bool known, Json value) {
+  if (known) return value;
+  return {};
+}
+
+Json text_json(const std::string& text) {
+  return known_if(!text.empty(), text);
+}
+
+Json time_json(std::optional<Duration> duration) {
+  return known_if(duration.has_value(), in_milliseconds(duration.value_or(Duration::zero())));
+}
+
 Json member_json(const stats::ClusterNode& node) {
   return {{"name", node.name},
           {"id", stats::id_text(node.id)},
@@ -23,15 +40,14 @@ Json member_json(const stats::ClusterNode& node) {
           {"votes", node.votes},
           {"leads", node.leads},
           {"self", node.is_self},
-          {"match", node.match ? Json(*node.match) : Json()},
-          {"silent_ms", node.silence ? in_milliseconds(*node.silence) : Json()},
-          {"level", node.level > 0 ? Json(node.level) : Json()},
-          {"failure", node.failure.empty() ? Json() : Json(node.failure)},
-          {"lag_ms", node.lag ? in_milliseconds(*node.lag) : Json()},
+          {"match", known_if(node.match.has_value(), node.match.value_or(0))},
+          {"silent_ms", time_json(node.silence)},
+          {"level", known_if(node.level > 0, node.level)},
+          {"failure", text_json(node.failure)},
+          {"lag_ms", time_json(node.lag)},
           {"stays", node.stays},
-          {"clock_difference_ms",
-           node.clock_difference ? in_milliseconds(*node.clock_difference) : Json()},
-          {"reached_at", node.reached_at.empty() ? Json() : Json(node.reached_at)}};
+          {"clock_difference_ms", time_json(node.clock_difference)},
+          {"reached_at", text_json(node.reached_at)}};
 }
 
 Json differing_json(const stats::DifferingSetting& setting) {
@@ -57,18 +73,18 @@ std::string cluster_json(const stats::ClusterState& cluster) {
                       {"cluster", stats::id_text(cluster.cluster)},
                       {"role", stats::name_of(cluster.role)},
                       {"serves", cluster.serves},
-                      {"leader", cluster.leader.empty() ? Json() : Json(cluster.leader)},
+                      {"leader", text_json(cluster.leader)},
                       {"term", cluster.term},
                       {"committed", cluster.committed},
                       {"applied", cluster.applied},
                       {"stored", cluster.stored},
-                      {"lease_ms", leads ? in_milliseconds(cluster.lease) : Json()},
+                      {"lease_ms", known_if(leads, in_milliseconds(cluster.lease))},
                       {"raft_log_bytes", cluster.raft_log_bytes},
                       {"raft_log_limit", cluster.raft_log_limit},
                       {"held_over", cluster.held_over},
                       {"feature_level", cluster.feature_level},
-                      {"fetched_bytes", fetches ? Json(cluster.fetched_bytes) : Json()},
-                      {"fetch_bytes", fetches_known ? Json(cluster.fetch_bytes) : Json()},
+                      {"fetched_bytes", known_if(fetches, cluster.fetched_bytes)},
+                      {"fetch_bytes", known_if(fetches_known, cluster.fetch_bytes)},
                       {"members_index", cluster.members_index},
                       {"members", Json::array(std::move(members))},
                       {"settings_differ", Json::array(std::move(differing))}}) +

@@ -1,5 +1,6 @@
 #include "loop/name_lookup.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>

@@ -14,6 +14,7 @@ namespace tubed::server_test {
 
 using loop_test::body_of;
 using loop_test::status_in;
+using serving::not_serving_reason;
 using stats::ClusterRole;
 using stats::ClusterState;
 

@@ -11,7 +11,6 @@
 #include "tests/loop/loopback.h"
 
 using namespace tubed;
-using namespace tubed::access;
 using namespace tubed::serving;
 using namespace std::chrono_literals;
 

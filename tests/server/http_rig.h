@@ -10,6 +10,7 @@
 #include "access/authenticator.h"
 #include "http/admin_http.h"
 #include "http/http_api.h"
+#include "loop/signal.h"
 #include "os/log.h"
 #include "serving/clients.h"
 #include "serving/scheduler.h"
